@@ -1,0 +1,73 @@
+// Native events: one answer as it happens. A call's events arrive in this order, and exactly one of Done and Failed ends it:
+//
+//   Started, then per choice any number of Delta and one Finish (choices interleave), then Done
+//   Failed at any point: before Started the request was refused, after it the answer broke off
+//
+// A streamed response writes each event, a whole response folds them: both are the same events.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/result.h"
+
+namespace brio::api {
+
+struct TokenLogprob {
+  int32_t id = 0;
+  std::string bytes;  // of the token, may be part of a character
+  float logprob = 0.0F;
+};
+
+struct PositionLogprobs {
+  TokenLogprob chosen;
+  std::vector<TokenLogprob> top;  // likeliest first, as many as asked for
+};
+
+enum class FinishReason { kStop, kLength };
+
+// Accepted: queued with a known prompt. Comes before the first token, maybe long before.
+struct Started {
+  int prompt_tokens = 0;  // of all prompts, each counted once
+  int cached_tokens = 0;
+};
+
+struct Delta {
+  int choice = 0;
+  std::string text;                        // whole UTF-8; may be empty when it carries logprobs
+  std::vector<PositionLogprobs> logprobs;  // of the tokens since the last delta of this choice
+};
+
+struct Finish {
+  int choice = 0;
+  FinishReason reason = FinishReason::kStop;
+  std::string matched_stop;  // the stop string that ended it, or empty
+};
+
+struct Usage {
+  int prompt_tokens = 0;
+  int cached_tokens = 0;      // part of prompt_tokens
+  int completion_tokens = 0;  // over all choices
+};
+
+struct Timings {
+  double queue_ms = 0.0;  // arrival to first scheduled
+  double ttft_ms = 0.0;   // arrival to first token
+  double tpot_ms = 0.0;   // (last token - first token) / (n - 1), mean over choices; 0 for single tokens
+  double total_ms = 0.0;  // arrival to end
+};
+
+struct Done {
+  Usage usage;
+  Timings timings;
+};
+
+struct Failed {
+  Error error;
+};
+
+using Event = std::variant<Started, Delta, Finish, Done, Failed>;
+
+}  // namespace brio::api

@@ -1,0 +1,75 @@
+// Native requests: what a client asks for, whatever dialect it spoke. Made by the wire parsers, read by backends.
+// Plain data; JSON that only templates and models interpret stays JSON text.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace brio::api {
+
+struct Sampling {
+  float temperature = 1.0F;  // 0: greedy
+  int top_k = 0;             // 0: off
+  float top_p = 1.0F;
+  float min_p = 0.0F;
+  float repetition_penalty = 1.0F;  // over prompt and output
+  float frequency_penalty = 0.0F;   // over output
+  float presence_penalty = 0.0F;    // over output
+  std::vector<std::pair<int32_t, float>> logit_bias;
+  std::optional<uint64_t> seed;     // absent: fresh entropy
+};
+
+// What every generating request has, chat or plain.
+struct Generation {
+  std::string model;
+  Sampling sampling;
+  int n = 1;                          // choices per prompt
+  std::optional<int> max_tokens;      // absent: to the end of the context
+  std::vector<std::string> stop;      // never part of the output
+  std::vector<int32_t> stop_token_ids;
+  bool ignore_eos = false;
+  int top_logprobs = -1;              // -1: no logprobs; 0: of the chosen token only; k: and of the k likeliest
+};
+
+struct ToolCall {
+  std::string id;
+  std::string name;
+  std::string arguments_json;  // as the client sent it: a JSON object in a string
+};
+
+struct Message {
+  std::string role;                      // system, user, assistant, tool ("developer" is read as system)
+  std::optional<std::string> content;    // text parts are joined; absent where the client sent null
+  std::string reasoning;                 // reasoning_content handed back
+  std::string name;
+  std::string tool_call_id;
+  std::vector<ToolCall> tool_calls;
+};
+
+struct ChatRequest {
+  Generation generation;
+  std::vector<Message> messages;     // at least one
+  std::string tools_json;            // a JSON array, or empty
+  std::string template_kwargs_json;  // a JSON object, or empty: more variables for the template
+  bool add_generation_prompt = true;
+};
+
+using Prompt = std::variant<std::string, std::vector<int32_t>>;  // text, or token ids
+
+struct CompletionRequest {
+  Generation generation;
+  std::vector<Prompt> prompts;  // at least one; choice index = prompt index * n + choice
+  bool echo = false;            // the prompt's text comes before each answer
+};
+
+using Request = std::variant<ChatRequest, CompletionRequest>;
+
+inline const Generation& generation(const Request& request) {
+  return std::visit([](const auto& kind) -> const Generation& { return kind.generation; }, request);
+}
+
+}  // namespace brio::api
