@@ -1,0 +1,51 @@
+#include "ops/cpu_storage.h"
+
+#include <algorithm>
+
+namespace brio::ops {
+
+using tensor::InputForms;
+
+void Activation::Storage::store(const kernels::QuantizeKernels& kernels, int r, int column, std::span<const float> x) {
+  const int k = static_cast<int>(x.size());
+  if (values != nullptr) kernels.quantize_row(x.data(), k, quantized_row(r).at(column));
+  if (bf16 != nullptr) kernels.round_row_bf16(x.data(), k, bf16 + r * stride + column);
+  if (f32 != nullptr) {
+    float* out = f32 + r * stride + column;
+    std::fill(std::copy(x.begin(), x.end(), out), out + kernels::padded_k(k), 0.0F);
+  }
+}
+
+Result<std::shared_ptr<Rows::Storage>> make_rows_storage(int max_rows, int width) {
+  auto storage = std::make_shared<Rows::Storage>();
+  storage->stride = kernels::row_stride(width);
+  const size_t bytes = static_cast<size_t>(max_rows) * storage->stride * sizeof(float);
+  BRIO_TRY(storage->buffer, AlignedBuffer::create(bytes));
+  storage->data = storage->buffer.as<float>();
+  return storage;
+}
+
+Result<std::shared_ptr<Activation::Storage>> make_activation_storage(int max_rows, int width, InputForms forms) {
+  auto storage = std::make_shared<Activation::Storage>();
+  storage->width = width;
+  storage->stride = kernels::row_stride(width);
+  const size_t count = static_cast<size_t>(max_rows) * storage->stride;  // a multiple of 64: every part stays aligned
+  const size_t s8_bytes = contains(forms, InputForms::kS8) ? count : 0;
+  const size_t scale_bytes = s8_bytes / kernels::kGroup * sizeof(float);
+  const size_t sum_bytes = s8_bytes / (kernels::kGroup / 2) * sizeof(int16_t);
+  const size_t bf16_bytes = contains(forms, InputForms::kBF16) ? count * sizeof(uint16_t) : 0;
+  const size_t f32_bytes = contains(forms, InputForms::kF32) ? count * sizeof(float) : 0;
+  BRIO_TRY(storage->buffer, AlignedBuffer::create(f32_bytes + bf16_bytes + s8_bytes + scale_bytes + sum_bytes));
+  std::byte* next = storage->buffer.data();
+  const auto take = [&next](size_t bytes) { return std::exchange(next, next + bytes); };
+  if (f32_bytes > 0) storage->f32 = reinterpret_cast<float*>(take(f32_bytes));
+  if (bf16_bytes > 0) storage->bf16 = reinterpret_cast<uint16_t*>(take(bf16_bytes));
+  if (s8_bytes > 0) {
+    storage->values = reinterpret_cast<int8_t*>(take(s8_bytes));
+    storage->scales = reinterpret_cast<float*>(take(scale_bytes));
+    storage->sums = reinterpret_cast<int16_t*>(take(sum_bytes));
+  }
+  return storage;
+}
+
+}  // namespace brio::ops

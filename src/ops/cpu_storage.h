@@ -1,0 +1,46 @@
+// What the CPU device keeps behind Rows and Activation handles. Included by ops/cpu_*.cc alone.
+#pragma once
+
+#include <span>
+
+#include "base/arena.h"
+#include "kernels/linear.h"
+#include "kernels/quantize_rows.h"
+#include "ops/ops.h"
+#include "tensor/weight.h"
+
+namespace brio::ops {
+
+struct Rows::Storage {
+  AlignedBuffer buffer;
+  float* data = nullptr;  // [max_rows][stride]
+  ptrdiff_t stride = 0;   // kernels::row_stride(width): rows start 64-byte aligned
+  float* row(int r) const { return data + r * stride; }
+};
+
+// Only the forms asked for have memory; the others are null. All forms share one stride, in elements.
+struct Activation::Storage {
+  AlignedBuffer buffer;
+  int width = 0;
+  ptrdiff_t stride = 0;       // kernels::row_stride(width)
+  int8_t* values = nullptr;   // s8   [max_rows][stride]
+  float* scales = nullptr;    //      [max_rows][stride / 32]
+  int16_t* sums = nullptr;    //      [max_rows][stride / 16]
+  uint16_t* bf16 = nullptr;   // bf16 [max_rows][stride]
+  float* f32 = nullptr;       // fp32 [max_rows][stride]
+
+  // Writes columns [column, column + x.size()) of row r in every form; column is a multiple of 32, and so is the size
+  // unless the columns are the row's last. Any thread, one thread per 32 columns.
+  void store(const kernels::QuantizeKernels& kernels, int r, int column, std::span<const float> x);
+
+  kernels::QuantizedRow quantized_row(int r) const {
+    return {values + r * stride, scales + r * stride / kernels::kGroup, sums + r * stride / (kernels::kGroup / 2)};
+  }
+  kernels::LinearInput input() const { return {{values, scales, sums, stride}, bf16, f32, stride}; }
+};
+
+// Zeroed memory for the forms; an error when the system has none left.
+Result<std::shared_ptr<Rows::Storage>> make_rows_storage(int max_rows, int width);
+Result<std::shared_ptr<Activation::Storage>> make_activation_storage(int max_rows, int width, tensor::InputForms forms);
+
+}  // namespace brio::ops
