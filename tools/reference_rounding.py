@@ -1,0 +1,94 @@
+"""What storing and rounding costs: simulated on top of the exact forward pass of reference.py.
+
+    kv=bf16            keys, values, queries and probabilities rounded to bf16 (f16 likewise)
+    k= v= q= p=        each alone: bf16 or f16
+    activations=s8     inputs of linear layers with quantised weights: 8 bits, one scale amax/127 per 32
+    key_bias=exact     keys stored without their bias, q . rotated(bias) added exactly
+    split_channels=N   of each KV head's key the N channel pairs with the largest bias stored as high + low part
+"""
+import dataclasses
+
+import numpy as np
+
+
+def to_bf16(x):
+    bits = np.asarray(x, np.float32).view(np.uint32).astype(np.uint64)
+    bits = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16 << 16  # to nearest, ties to even
+    return bits.astype(np.uint32).view(np.float32).astype(np.asarray(x).dtype)
+
+
+def to_f16(x):
+    return x.astype(np.float16).astype(x.dtype)
+
+
+ROUND = {"": lambda x: x, "f32": lambda x: x, "bf16": to_bf16, "f16": to_f16}
+
+
+def quantise_s8(x, group=32):
+    rows, width = x.shape
+    padded = np.zeros((rows, -(-width // group) * group), np.float32)
+    padded[:, :width] = x
+    groups = padded.reshape(rows, -1, group)
+    amax = np.abs(groups).max(axis=2, keepdims=True)
+    scale = amax / np.float32(127)
+    inverse = np.divide(np.float32(127), amax, out=np.zeros_like(amax), where=amax > 0)
+    return (np.rint(groups * inverse) * scale).reshape(rows, -1)[:, :width].astype(x.dtype)
+
+
+@dataclasses.dataclass
+class Rounding:
+    k: str = ""
+    v: str = ""
+    q: str = ""
+    p: str = ""
+    activations: str = ""
+    key_bias: str = ""
+    split_channels: int = 0
+
+    def linear_input(self, x, weight_type):
+        if self.activations == "s8" and weight_type not in ("F32", "F16", "BF16"):
+            return quantise_s8(x)
+        return x
+
+    def values(self, v):
+        return ROUND[self.v](v)
+
+    def probabilities(self, p):
+        return ROUND[self.p](p)
+
+    def keys(self, k, rotated_bias):
+        """k [tokens, kv_heads, dim] -> what scores() takes: [(rounds q?, part of k)]."""
+        if self.key_bias == "exact" and rotated_bias is not None:
+            return [(True, ROUND[self.k](k - rotated_bias)), (False, rotated_bias)]
+        if self.split_channels and rotated_bias is not None:
+            return [(True, self.split(k, rotated_bias))]
+        return [(True, ROUND[self.k](k))]
+
+    def scores(self, q, keys):
+        """The (q, k) pairs whose products add up to the scores."""
+        return [(ROUND[self.q](q) if rounds_q else q, k) for rounds_q, k in keys]
+
+    def split(self, k, rotated_bias):
+        stored = ROUND[self.k](k)
+        half = k.shape[2] // 2
+        size = np.hypot(rotated_bias[0, :, :half], rotated_bias[0, :, half:])  # rotation keeps it
+        for head in range(k.shape[1]):
+            pairs = np.argsort(-size[head])[:self.split_channels]
+            for channel in np.concatenate([pairs, pairs + half]):
+                exact = k[:, head, channel]
+                high = ROUND[self.k](exact)
+                stored[:, head, channel] = high + ROUND[self.k](exact - high)
+        return stored
+
+
+def parse_rounding(text):
+    fields = {}
+    for part in filter(None, text.split(",")):
+        name, _, value = part.partition("=")
+        if name == "kv":
+            fields.update(k=value, v=value, q=value, p=value)
+        elif name == "split_channels":
+            fields[name] = int(value)
+        else:
+            fields[name] = value
+    return Rounding(**fields)
