@@ -1,0 +1,16 @@
+// Chunking: how much of a prompt one step takes. Results never depend on it (DESIGN section 4); kFixed and kRandom exist
+// to prove that.
+#pragma once
+
+#include <cstdint>
+
+namespace brio::engine {
+
+struct Chunking {
+  enum class Kind : uint8_t { kBudget, kFixed, kRandom };
+  Kind kind = Kind::kBudget;  // as much as the step's row budget leaves
+  int size = 0;               // kFixed: at most this many tokens; kRandom: 1 .. size
+  uint64_t seed = 0;          // kRandom
+};
+
+}  // namespace brio::engine
