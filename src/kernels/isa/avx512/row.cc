@@ -1,0 +1,22 @@
+// Row kernels for avx512: kernels/generic/row.inl compiled for it.
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+#include <cstdint>
+
+#include "kernels/row.h"
+#include "kernels/vector.h"
+#include "base/target.h"
+
+BRIO_SILENCE_GCC12_AVX512
+BRIO_TARGET_BEGIN_AVX512
+namespace brio::kernels::avx512 {
+#include "kernels/isa/avx512/vector.inl"
+#include "kernels/generic/math.inl"
+#include "kernels/generic/row.inl"
+
+const RowKernels& row_kernels() { return kRowKernels; }
+}  // namespace brio::kernels::avx512
+BRIO_TARGET_END
+#endif

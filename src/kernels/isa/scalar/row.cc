@@ -1,0 +1,16 @@
+// Row kernels for scalar: kernels/generic/row.inl compiled for it.
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+#include "kernels/row.h"
+#include "kernels/vector.h"
+
+namespace brio::kernels::scalar {
+#include "kernels/isa/scalar/vector.inl"
+#include "kernels/generic/math.inl"
+#include "kernels/generic/row.inl"
+
+const RowKernels& row_kernels() { return kRowKernels; }
+}  // namespace brio::kernels::scalar
