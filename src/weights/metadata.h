@@ -62,12 +62,11 @@ class Metadata {
   Result<std::vector<int64_t>> integers(std::string_view key) const;  // integers or bools (0 and 1)
   Result<std::vector<float>> floats(std::string_view key) const;      // f32 or f64
 
-  // A short rendering for people: "llama", 30, [49152 strings].
+  // A short rendering for people: "llama", 30, [49152 x string].
   static std::string describe(const MetadataEntry& entry);
 
  private:
-  Result<const MetadataEntry*> scalar(std::string_view key) const;
-  Result<const MetadataEntry*> array(std::string_view key) const;
+  Result<const MetadataEntry*> array(std::string_view key, std::string_view wanted) const;
 
   std::vector<MetadataEntry> entries_;
   std::unordered_map<std::string_view, size_t> index_;
