@@ -1,0 +1,463 @@
+#include "net/http_connection.h"
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/beast/http/error.hpp>
+#include <boost/beast/http/field.hpp>
+#include <boost/beast/http/rfc7230.hpp>
+#include <boost/beast/http/status.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
+
+namespace brio::net {
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = boost::beast::http;
+
+constexpr size_t kMaxWaitingBytes = 64 << 10;  // of pipelined requests while an answer is under way
+
+
+int status_of(const boost::system::error_code& error) {
+  if (error == http::error::header_limit) return 431;
+  if (error == http::error::body_limit) return 413;
+  if (error == http::error::buffer_overflow) return 431;
+  if (error == http::error::bad_version) return 505;
+  return 400;
+}
+
+std::string date_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  char text[64];
+  return {text, std::strftime(text, sizeof text, "%a, %d %b %Y %H:%M:%S GMT", &parts)};
+}
+
+// Header values may echo what a client sent: nothing in them may end the line.
+void append_header(std::string& out, std::string_view name, std::string_view value) {
+  out.append(name).append(": ");
+  for (char c : value) out.push_back(static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c);
+  out.append("\r\n");
+}
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return out;
+}
+
+}  // namespace
+
+Connection::Connection(asio::ip::tcp::socket socket, ConnectionHost& host)
+    : socket_(std::move(socket)),
+      read_timer_(socket_.get_executor()),
+      write_timer_(socket_.get_executor()),
+      host_(host) {
+  ErrorCode ignored;
+  socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+  socket_.set_option(asio::socket_base::keep_alive(true), ignored);  // finds peers that vanished without a word
+  if (host_.options.send_buffer_bytes > 0) {
+    socket_.set_option(asio::socket_base::send_buffer_size(host_.options.send_buffer_bytes), ignored);
+  }
+  const auto endpoint = socket_.remote_endpoint(ignored);
+  if (!ignored) peer_ = endpoint.address().to_string();
+  std::lock_guard lock(host_.mutex);
+  host_.connections.insert(this);
+}
+
+Connection::~Connection() {
+  release_body();
+  std::lock_guard lock(host_.mutex);
+  host_.connections.erase(this);
+}
+
+void Connection::start() {
+  asio::post(socket_.get_executor(), [self = shared_from_this()] {
+    if (self->host_.stopping.load()) return self->close();  // accepted while the server stopped
+    self->arm_read_timer(self->host_.options.idle_timeout);
+    self->read();
+  });
+}
+
+void Connection::close_idle() {
+  asio::post(socket_.get_executor(), [self = shared_from_this()] {
+    if (self->phase_ == Phase::kIdle) self->close();
+  });
+}
+
+void Connection::close_now() {
+  asio::post(socket_.get_executor(), [self = shared_from_this()] { self->drop(); });
+}
+
+// ---- reading ----
+
+void Connection::read() {
+  if (read_outstanding_ || input_ended_ || phase_ == Phase::kClosed) return;
+  if (phase_ == Phase::kAnswering && input_.size() >= kMaxWaitingBytes) return;
+  read_outstanding_ = true;
+  socket_.async_read_some(asio::buffer(arriving_), [self = shared_from_this()](ErrorCode error, size_t num_bytes) {
+    self->read_outstanding_ = false;
+    self->on_read(error, num_bytes);
+  });
+}
+
+void Connection::on_read(ErrorCode error, size_t num_bytes) {
+  if (phase_ == Phase::kClosed) return;
+  if (error) return on_input_end(error);
+  input_.commit(asio::buffer_copy(input_.prepare(num_bytes), asio::buffer(arriving_.data(), num_bytes)));
+  if (phase_ == Phase::kLingering) input_.clear();
+  feed();
+  read();
+}
+
+void Connection::on_input_end(ErrorCode error) {
+  input_ended_ = true;
+  if (phase_ != Phase::kAnswering) return close();
+  if (error != asio::error::eof || !ended_) return drop();
+  keep_alive_ = false;  // nothing more to ask, but the finished answer is still on its way out
+}
+
+void Connection::feed() {
+  while ((phase_ == Phase::kIdle || phase_ == Phase::kReading) && input_.size() > 0) {
+    if (phase_ == Phase::kIdle) {
+      const auto* first = static_cast<const char*>(input_.data().data());
+      if (*first == '\r' || *first == '\n') {  // RFC 9112, section 2.2: empty lines between requests
+        input_.consume(1);
+        continue;
+      }
+      begin_request();
+    }
+    ErrorCode error;
+    const size_t used = parser_->put(input_.data(), error);
+    input_.consume(used);
+    if (error && error != http::error::need_more) return refuse(status_of(error), error.message());
+    if (parser_->is_header_done() && !header_accepted_ && !accept_header()) return;
+    if (!reserve_body()) return;
+    if (parser_->is_done()) return hand_over();
+    if (used == 0) return;
+  }
+}
+
+void Connection::begin_request() {
+  phase_ = Phase::kReading;
+  parser_.emplace();
+  parser_->eager(true);
+  parser_->header_limit(static_cast<uint32_t>(host_.options.max_header_bytes));
+  parser_->body_limit(host_.options.max_body_bytes);
+  header_accepted_ = false;
+  head_written_ = chunked_ = ended_ = keep_alive_ = without_body_ = false;
+  arm_read_timer(host_.options.header_timeout);
+}
+
+bool Connection::accept_header() {
+  header_accepted_ = true;
+  const auto& message = parser_->get();
+  without_body_ = message.method() == http::verb::head;
+  const auto fail = [this](int status, std::string_view reason) {
+    refuse(status, reason);
+    return false;
+  };
+  if (message.version() != 10 && message.version() != 11) return fail(505, "only HTTP/1.0 and HTTP/1.1 are spoken here");
+  if (message.version() == 11 && message.count(http::field::host) != 1) return fail(400, "exactly one Host header is due");
+  if (message.count(http::field::transfer_encoding) > 0) {
+    if (message.count(http::field::transfer_encoding) > 1 ||
+        !beast::iequals(message[http::field::transfer_encoding], "chunked")) {
+      return fail(501, "the only known transfer encoding is chunked");
+    }
+    if (message.count(http::field::content_length) > 0) return fail(400, "Content-Length beside Transfer-Encoding");
+  }
+  if (message.target().empty() || message.target().front() != '/') return fail(400, "the target has to be a path");
+  arm_read_timer(host_.options.body_timeout);
+  if (!reserve_body()) return false;
+  if (!parser_->is_done() && beast::iequals(message[http::field::expect], "100-continue")) {
+    pending_ += "HTTP/1.1 100 Continue\r\n\r\n";
+    flush();
+  }
+  return true;
+}
+
+// Bodies of all connections together have a budget; a declared length counts at once, a chunked body as it grows.
+bool Connection::reserve_body() {
+  if (!header_accepted_) return true;
+  const size_t declared = parser_->content_length().value_or(0);
+  const size_t need = std::max<size_t>(declared, parser_->get().body().size());
+  if (need <= reserved_body_bytes_) return true;
+  const size_t more = need - reserved_body_bytes_;
+  if (host_.body_bytes.fetch_add(more) + more > host_.options.max_total_body_bytes) {
+    host_.body_bytes.fetch_sub(more);
+    refuse(503, "too many request bodies at once");
+    return false;
+  }
+  reserved_body_bytes_ = need;
+  return true;
+}
+
+void Connection::release_body() {
+  host_.body_bytes.fetch_sub(reserved_body_bytes_);
+  reserved_body_bytes_ = 0;
+}
+
+// ---- answering ----
+
+namespace {
+
+class Exchange final : public Responder {
+ public:
+  Exchange(std::shared_ptr<Connection> connection, uint64_t serial)
+      : connection_(std::move(connection)), serial_(serial) {}
+  ~Exchange() override {
+    if (!connection_->host_destroyed()) run([serial = serial_](Connection& c) { c.abandon(serial); });
+  }
+
+  void reply(ServerResponse response) override {
+    run([serial = serial_, response = std::move(response)](Connection& c) { c.reply(serial, response); });
+  }
+  void begin(int status, std::string content_type, Headers headers) override {
+    run([serial = serial_, status, content_type = std::move(content_type), headers = std::move(headers)](
+            Connection& c) { c.begin(serial, status, content_type, headers); });
+  }
+  void write(std::string bytes) override {
+    run([serial = serial_, bytes = std::move(bytes)](Connection& c) { c.write(serial, bytes); });
+  }
+  void end() override {
+    run([serial = serial_](Connection& c) { c.end(serial); });
+  }
+  void break_off() override {
+    run([serial = serial_](Connection& c) { c.break_off(serial); });
+  }
+  void on_gone(std::function<void()> callback) override {
+    run([serial = serial_, callback = std::move(callback)](Connection& c) { c.on_gone(serial, callback); });
+  }
+  void post(std::function<void()> work) override { asio::post(connection_->executor(), std::move(work)); }
+
+ private:
+  template <typename Work>
+  void run(Work work) {
+    // Always through the queue: running at once on the strand would overtake what other threads have queued.
+    asio::post(connection_->executor(),
+               [connection = connection_, work = std::move(work)]() mutable { work(*connection); });
+  }
+
+  std::shared_ptr<Connection> connection_;
+  uint64_t serial_;
+};
+
+}  // namespace
+
+void Connection::hand_over() {
+  phase_ = Phase::kAnswering;
+  ++serial_;
+  read_timer_.cancel();
+  auto message = parser_->release();
+  keep_alive_ = message.keep_alive() && !host_.stopping.load();
+  ServerRequest request;
+  request.method = std::string(message.method_string());
+  const std::string_view target(message.target().data(), message.target().size());
+  const size_t mark = target.find('?');
+  request.path = std::string(target.substr(0, mark));
+  if (mark != std::string_view::npos) request.query = std::string(target.substr(mark + 1));
+  for (const auto& field : message) {
+    request.headers.emplace_back(lower({field.name_string().data(), field.name_string().size()}),
+                                 std::string(field.value()));
+  }
+  chunked_ = message.version() == 11;
+  request.body = std::move(message.body());
+  request.peer = peer_;
+  host_.handler(std::move(request), std::make_shared<Exchange>(shared_from_this(), serial_));
+}
+
+void Connection::refuse(int status, std::string_view reason) {
+  host_.bad_requests.fetch_add(1);
+  phase_ = Phase::kAnswering;
+  ++serial_;
+  read_timer_.cancel();
+  keep_alive_ = false;
+  const auto& make = host_.options.error_response;
+  reply(serial_, make ? make(status, reason) : ServerResponse{status, "text/plain", std::string(reason) + "\n", {}});
+}
+
+std::string Connection::head(int status, const std::string& content_type, const Headers& headers) const {
+  const auto reason = http::obsolete_reason(http::int_to_status(static_cast<unsigned>(status)));
+  std::string out = "HTTP/1.1 " + std::to_string(status) + " " + std::string(reason) + "\r\n";
+  append_header(out, "Date", date_now());
+  if (!content_type.empty()) append_header(out, "Content-Type", content_type);
+  for (const auto& [name, value] : headers) append_header(out, name, value);
+  append_header(out, "Connection", keep_alive_ ? "keep-alive" : "close");
+  return out;
+}
+
+void Connection::reply(uint64_t serial, const ServerResponse& response) {
+  if (!current(serial) || head_written_) return;
+  if (host_.stopping.load()) keep_alive_ = false;
+  head_written_ = ended_ = true;
+  pending_ += head(response.status, response.content_type, response.headers);
+  append_header(pending_, "Content-Length", std::to_string(response.body.size()));
+  pending_ += "\r\n";
+  if (!without_body_) pending_ += response.body;
+  flush();
+}
+
+void Connection::begin(uint64_t serial, int status, const std::string& content_type, const Headers& headers) {
+  if (!current(serial) || head_written_) return;
+  if (host_.stopping.load() || !chunked_) keep_alive_ = false;  // HTTP/1.0: the close marks the end
+  head_written_ = true;
+  pending_ += head(status, content_type, headers);
+  if (chunked_) append_header(pending_, "Transfer-Encoding", "chunked");
+  pending_ += "\r\n";
+  flush();
+}
+
+void Connection::write(uint64_t serial, const std::string& bytes) {
+  if (!current(serial) || !head_written_ || ended_ || bytes.empty() || without_body_) return;
+  if (pending_.size() + in_flight_.size() + bytes.size() > host_.options.max_pending_write_bytes) {
+    host_.slow_readers.fetch_add(1);
+    return drop();
+  }
+  if (chunked_) {
+    char size[20];
+    std::snprintf(size, sizeof size, "%zx\r\n", bytes.size());
+    pending_.append(size).append(bytes).append("\r\n");
+  } else {
+    pending_ += bytes;
+  }
+  flush();
+}
+
+void Connection::end(uint64_t serial) {
+  if (!current(serial) || !head_written_ || ended_) return;
+  ended_ = true;
+  if (chunked_ && !without_body_) pending_ += "0\r\n\r\n";
+  flush();
+}
+
+void Connection::break_off(uint64_t serial) {
+  if (!current(serial) || ended_) return;
+  ended_ = true;
+  keep_alive_ = false;
+  flush();
+}
+
+void Connection::abandon(uint64_t serial) {
+  if (!current(serial) || ended_) return;
+  if (head_written_) return break_off(serial);
+  refuse(500, "the request was dropped without an answer");
+}
+
+void Connection::on_gone(uint64_t serial, std::function<void()> callback) {
+  if (current(serial)) {
+    on_gone_ = std::move(callback);
+  } else if (gone_) {
+    callback();
+  }
+}
+
+// ---- writing ----
+
+void Connection::flush() {
+  if (writing_ || phase_ == Phase::kClosed) return;
+  if (pending_.empty()) {
+    if (ended_) finish_answer();
+    return;
+  }
+  writing_ = true;
+  in_flight_.clear();
+  in_flight_.swap(pending_);
+  write_some(0);
+}
+
+void Connection::write_some(size_t offset) {
+  arm_write_timer();
+  socket_.async_write_some(asio::buffer(in_flight_.data() + offset, in_flight_.size() - offset),
+                           [self = shared_from_this(), offset](ErrorCode error, size_t num_bytes) {
+                             self->on_written(error, offset, num_bytes);
+                           });
+}
+
+void Connection::on_written(ErrorCode error, size_t offset, size_t num_bytes) {
+  if (phase_ == Phase::kClosed) return;
+  if (error) return drop();
+  offset += num_bytes;
+  if (offset < in_flight_.size()) return write_some(offset);
+  writing_ = false;
+  write_timer_.cancel();
+  in_flight_.clear();
+  if (!pending_.empty() || ended_) flush();
+}
+
+void Connection::finish_answer() {
+  on_gone_ = nullptr;
+  release_body();
+  ended_ = false;
+  if (!keep_alive_ || host_.stopping.load()) return linger();
+  phase_ = Phase::kIdle;
+  arm_read_timer(host_.options.idle_timeout);
+  // A new turn of the loop: a client that pipelines thousands of requests does not grow the stack.
+  asio::post(socket_.get_executor(), [self = shared_from_this()] {
+    self->feed();
+    self->read();
+  });
+}
+
+// Closing with unread input would reset the connection and could lose the answer: half-close, read on for a while.
+void Connection::linger() {
+  if (input_ended_) return close();
+  phase_ = Phase::kLingering;
+  ErrorCode ignored;
+  socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+  input_.clear();
+  arm_read_timer(host_.options.linger_timeout);
+  read();
+}
+
+void Connection::drop() {
+  if (phase_ == Phase::kAnswering && !ended_) host_.gone.fetch_add(1);
+  gone_ = phase_ == Phase::kAnswering;
+  auto callback = std::move(on_gone_);
+  on_gone_ = nullptr;
+  close();
+  if (callback) callback();
+}
+
+void Connection::close() {
+  phase_ = Phase::kClosed;
+  ErrorCode ignored;
+  read_timer_.cancel();
+  write_timer_.cancel();
+  socket_.close(ignored);
+  release_body();
+}
+
+// ---- timers ----
+
+void Connection::arm_read_timer(std::chrono::milliseconds timeout) {
+  read_timer_.expires_after(timeout);
+  read_timer_.async_wait([weak = weak_from_this()](ErrorCode error) {
+    const auto self = weak.lock();
+    // A timer that expired just before it was set again still calls: the new deadline decides.
+    if (error || !self || self->read_timer_.expiry() > std::chrono::steady_clock::now()) return;
+    self->on_read_timeout();
+  });
+}
+
+void Connection::on_read_timeout() {
+  if (phase_ == Phase::kReading) return refuse(408, "the request took too long to arrive");
+  if (phase_ == Phase::kIdle || phase_ == Phase::kLingering) close();
+}
+
+void Connection::arm_write_timer() {
+  write_timer_.expires_after(host_.options.write_timeout);
+  write_timer_.async_wait([weak = weak_from_this()](ErrorCode error) {
+    const auto self = weak.lock();
+    if (error || !self || !self->writing_ || self->write_timer_.expiry() > std::chrono::steady_clock::now()) return;
+    self->host_.slow_readers.fetch_add(1);
+    self->drop();
+  });
+}
+
+}  // namespace brio::net
