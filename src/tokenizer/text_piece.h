@@ -8,7 +8,7 @@ namespace brio::tokenizer {
 
 struct TextPiece {
   std::string text;
-  bool allow_special = false;  // true: template text, "<|im_end|>" is a control token; false: it is eleven characters
+  bool allow_special = false;  // true: template text, "<|im_end|>" is a control token; false: it is ten characters
 };
 
 }  // namespace brio::tokenizer

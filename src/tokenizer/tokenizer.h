@@ -39,13 +39,14 @@ class Tokenizer {
   Tokenizer(const Tokenizer&) = delete;
   Tokenizer& operator=(const Tokenizer&) = delete;
 
-  // Any bytes are accepted; invalid UTF-8 becomes byte tokens where the vocabulary has them, else U+FFFD.
+  // Any bytes are accepted: invalid UTF-8 becomes U+FFFD, one per maximal valid prefix, as the reference tokenizers see
+  // it (Python's errors="replace"). Errors: a text beyond 1 GiB, a foreign pretokenizer pattern that runs wild.
   Result<std::vector<int32_t>> encode(std::span<const TextPiece> pieces, AddSpecial add_special) const;
   Result<std::vector<int32_t>> encode(std::string_view text, Trust trust, AddSpecial add_special) const;
 
   // Raw bytes of one token (may be part of a character). Empty for an id outside the vocabulary.
   std::string piece(int32_t id, RenderSpecial render = RenderSpecial::kNo) const;
-  // All tokens as text. Drops what encode(AddSpecial) put in front: SPM's first space.
+  // All tokens as valid UTF-8, without the space that add_space_prefix put in front.
   std::string decode(std::span<const int32_t> ids, RenderSpecial render = RenderSpecial::kNo) const;
 
   int32_t vocab_size() const;

@@ -15,12 +15,14 @@ namespace brio::tokenizer {
 enum class TokenType : uint8_t { kNormal = 1, kUnknown, kControl, kUserDefined, kUnused, kByte };  // GGUF's numbers
 
 struct TokenizerSpec {
-  std::string model;                 // tokenizer.ggml.model: "gpt2" byte-level BPE, "llama" SPM, "bert" WordPiece, "t5" unigram, "gemma4"
+  // tokenizer.ggml.model: "gpt2" byte-level BPE, "llama" SentencePiece BPE driven by scores, "bert" WordPiece, "gemma4"
+  // BPE over characters with byte fallback (spaces are U+2581; also what tokenizer.json files of SentencePiece models hold).
+  std::string model;
   std::string pre;                   // tokenizer.ggml.pre: names the pretokenizer of byte-level BPE, "qwen2"
   std::vector<std::string> tokens;   // tokenizer.ggml.tokens, the index is the id
-  std::vector<float> scores;         // tokenizer.ggml.scores, empty or one per token; needed by "llama" and "t5"
+  std::vector<float> scores;         // tokenizer.ggml.scores, empty or one per token; needed by "llama"
   std::vector<TokenType> types;      // tokenizer.ggml.token_type, empty (all normal) or one per token
-  std::vector<std::string> merges;   // tokenizer.ggml.merges, "left right", best first; needed by "gpt2"
+  std::vector<std::string> merges;   // tokenizer.ggml.merges, "left right", best first; needed by "gpt2" and "gemma4"
 
   int32_t bos = -1;  // tokenizer.ggml.bos_token_id; -1 where the vocabulary has none
   int32_t eos = -1;  // eos_token_id
@@ -35,14 +37,19 @@ struct TokenizerSpec {
   // Absent keys stay empty: the default then depends on model and pre, as in the engines that write these files.
   std::optional<bool> add_bos;                   // tokenizer.ggml.add_bos_token
   std::optional<bool> add_eos;                   // add_eos_token
-  std::optional<bool> add_space_prefix;          // add_space_prefix ("llama": true)
-  std::optional<bool> remove_extra_whitespaces;  // remove_extra_whitespaces ("t5")
-  std::optional<bool> ignore_merges;             // whole-word tokens win over merges (default by pre: llama-bpe, tekken)
-  std::vector<char> precompiled_charsmap;        // precompiled_charsmap ("t5"): SentencePiece's normalisation table
+  std::optional<bool> add_space_prefix;  // add_space_prefix ("llama": true)
+  std::optional<bool> lowercase;         // normalizer.lowercase ("bert": true)
+  std::optional<bool> strip_accents;     // normalizer.strip_accents ("bert": as lowercase)
+  std::optional<bool> ignore_merges;     // a word that is a token is not merged up (default by pre: llama-bpe, tekken)
+
+  // Special tokens that swallow the white space before or after them (Phi-3's turn markers: right).
+  std::vector<int32_t> strip_left_ids;
+  std::vector<int32_t> strip_right_ids;
 
   // Only from tokenizer.json, where the file spells them out; empty or false for GGUF.
   std::vector<std::string> pre_patterns;  // split expressions applied in order, instead of those that `pre` names
-  bool normalize_nfc = false;             // Unicode NFC before anything else
+  bool normalize_nfc = false;             // Unicode NFC before pretokenising
+  bool space_prefix_only_at_start = false;  // add_space_prefix at the start of the text, not after special tokens
 };
 
 // Reads Hugging Face's tokenizer.json; tokenizer_config_json may be empty (then: no bos, eos and so on by role).
