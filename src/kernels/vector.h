@@ -24,4 +24,6 @@
 //   sum, maximum_lane: lane l with lane l + 8, + 4, + 2, + 1
 #pragma once
 
+#ifndef BRIO_LANE_INLINE  // the scalar files ask for calls: 16 inlined std::fma a line would make half a megabyte
 #define BRIO_LANE_INLINE inline __attribute__((always_inline))
+#endif

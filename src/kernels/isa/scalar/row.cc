@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "kernels/row.h"
+#define BRIO_LANE_INLINE inline __attribute__((noinline))
 #include "kernels/vector.h"
 
 namespace brio::kernels::scalar {

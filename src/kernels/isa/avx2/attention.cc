@@ -1,0 +1,22 @@
+// Attention kernels for avx2: kernels/generic/attention.inl compiled for it.
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+#include <cstdint>
+#include <cstring>
+
+#include "kernels/attention.h"
+#include "kernels/vector.h"
+#include "base/target.h"
+
+BRIO_TARGET_BEGIN_AVX2
+namespace brio::kernels::avx2 {
+#include "kernels/isa/avx2/vector.inl"
+#include "kernels/generic/math.inl"
+#include "kernels/generic/attention.inl"
+
+const AttentionKernels& attention_kernels() { return kAttentionKernels; }
+}  // namespace brio::kernels::avx2
+BRIO_TARGET_END
+#endif

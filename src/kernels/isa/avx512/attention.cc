@@ -1,0 +1,23 @@
+// Attention kernels for avx512: kernels/generic/attention.inl compiled for it.
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+#include <cstdint>
+#include <cstring>
+
+#include "kernels/attention.h"
+#include "kernels/vector.h"
+#include "base/target.h"
+
+BRIO_SILENCE_GCC12_AVX512
+BRIO_TARGET_BEGIN_AVX512
+namespace brio::kernels::avx512 {
+#include "kernels/isa/avx512/vector.inl"
+#include "kernels/generic/math.inl"
+#include "kernels/generic/attention.inl"
+
+const AttentionKernels& attention_kernels() { return kAttentionKernels; }
+}  // namespace brio::kernels::avx512
+BRIO_TARGET_END
+#endif

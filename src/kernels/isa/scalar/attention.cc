@@ -1,0 +1,17 @@
+// Attention kernels for scalar: kernels/generic/attention.inl compiled for it.
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+#include "kernels/attention.h"
+#define BRIO_LANE_INLINE inline __attribute__((noinline))
+#include "kernels/vector.h"
+
+namespace brio::kernels::scalar {
+#include "kernels/isa/scalar/vector.inl"
+#include "kernels/generic/math.inl"
+#include "kernels/generic/attention.inl"
+
+const AttentionKernels& attention_kernels() { return kAttentionKernels; }
+}  // namespace brio::kernels::scalar
