@@ -55,9 +55,6 @@ class CpuOps final : public OpSet {
   struct AttentionScratch;
   CpuOps(ThreadPool& pool, const kernels::KernelTable& kernels, tensor::Numerics numerics);
 
-  // Quantises, rounds or keeps `values` (fp32, one row of the activation's width) in every form that it has.
-  void fill_forms(const float* values, int row, Activation& out) const;
-
   ThreadPool& pool_;
   const kernels::KernelTable& kernels_;
   tensor::Numerics numerics_;
