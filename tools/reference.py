@@ -174,7 +174,7 @@ class Layer:
             self.types[short] = model.matrix_type(name)
 
     def linear(self, name, x, rounding):
-        y = rounding.linear_input(x, self.types[name + ".weight"]) @ self.weights[name + ".weight"].T
+        y = rounding.linear_input(x, self.types[name + ".weight"], name) @ self.weights[name + ".weight"].T
         bias = self.weights.get(name + ".bias")
         return y if bias is None else y + bias
 
@@ -229,7 +229,7 @@ class Head:
         self.type = model.matrix_type(model.head_name())
 
     def __call__(self, x, rounding=Rounding()):
-        return rounding.linear_input(x, self.type) @ self.weight.T
+        return rounding.linear_input(x, self.type, "head") @ self.weight.T
 
 
 def main():

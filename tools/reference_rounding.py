@@ -4,6 +4,7 @@
     k= v= q= p=        each alone: bf16 or f16
     activations=s8     inputs of linear layers with quantised weights: 8 bits, one scale amax/127 per 32
     key_bias=exact     keys stored without their bias, q . rotated(bias) added exactly
+    exact=NAME+NAME    linear layers that activations=s8 spares: attn_q, attn_k, attn_v, attn_output, ffn_gate, ffn_up, ffn_down, head
     split_channels=N   of each KV head's key the N channel pairs with the largest bias stored as high + low part
 """
 import dataclasses
@@ -44,9 +45,10 @@ class Rounding:
     activations: str = ""
     key_bias: str = ""
     split_channels: int = 0
+    exact: tuple = ()
 
-    def linear_input(self, x, weight_type):
-        if self.activations == "s8" and weight_type not in ("F32", "F16", "BF16"):
+    def linear_input(self, x, weight_type, layer_name):
+        if self.activations == "s8" and weight_type not in ("F32", "F16", "BF16") and layer_name not in self.exact:
             return quantise_s8(x)
         return x
 
@@ -89,6 +91,8 @@ def parse_rounding(text):
             fields.update(k=value, v=value, q=value, p=value)
         elif name == "split_channels":
             fields[name] = int(value)
+        elif name == "exact":
+            fields[name] = tuple(value.split("+"))
         else:
             fields[name] = value
     return Rounding(**fields)
