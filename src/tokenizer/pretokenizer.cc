@@ -33,7 +33,8 @@ bool is_word_character(char32_t c) {
   }
 }
 
-void cut_digits_in_threes(std::string_view piece, size_t base, bool only_at_word_end, std::vector<size_t>& ends) {
+void cut_digits(std::string_view kind, std::string_view piece, size_t base, std::vector<size_t>& ends) {
+  const bool apart = kind != kThreesInDigits;
   std::vector<size_t> digits;  // where each digit of the current run starts
   size_t last = 0;
   auto end_at = [&](size_t end) {
@@ -45,11 +46,11 @@ void cut_digits_in_threes(std::string_view piece, size_t base, bool only_at_word
     if (i < piece.size() && is_digit(c.value)) {
       digits.push_back(i);
     } else if (!digits.empty()) {
-      if (!only_at_word_end || i == piece.size() || !is_word_character(c.value)) {
+      if (kind != kWordDigitsInThrees || i == piece.size() || !is_word_character(c.value)) {
         for (size_t k = 0; k < digits.size(); ++k) {
-          if (k == 0 || (digits.size() - k) % 3 == 0) end_at(digits[k]);
+          if ((apart && k == 0) || (digits.size() - k) % 3 == 0) end_at(digits[k]);
         }
-        end_at(i);
+        if (apart) end_at(i);
       }
       digits.clear();
     }
@@ -64,9 +65,10 @@ Result<Pretokenizer> Pretokenizer::create(std::span<const std::string_view> stag
   Pretokenizer out;
   for (std::string_view text : stages) {
     Stage stage;
-    if (text == kDigitsInThrees || text == kWordDigitsInThrees) {
-      stage.native = text == kDigitsInThrees ? kDigitsInThrees : kWordDigitsInThrees;
-    } else {
+    for (std::string_view native : {kDigitsInThrees, kThreesInDigits, kWordDigitsInThrees}) {
+      if (text == native) stage.native = native;
+    }
+    if (stage.native.empty()) {
       BRIO_TRY(stage.regex, Regex::compile(text));
     }
     out.stages_.push_back(std::move(stage));
@@ -77,7 +79,7 @@ Result<Pretokenizer> Pretokenizer::create(std::span<const std::string_view> stag
 Result<void> Pretokenizer::cut(const Stage& stage, std::string_view piece, size_t base, RegexScratch& scratch,
                                std::vector<size_t>& ends) {
   if (!stage.native.empty()) {
-    cut_digits_in_threes(piece, base, stage.native == kWordDigitsInThrees, ends);
+    cut_digits(stage.native, piece, base, ends);
     return {};
   }
   size_t last = 0;  // end of what has been emitted

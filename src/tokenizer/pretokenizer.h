@@ -24,8 +24,9 @@ Result<PretokenizerRecipe> find_recipe(std::string_view name);  // kUnsupported 
 
 // Stages that are not expressions: digit runs cut into threes from the right ("1 234 567"), which as an expression needs
 // a look-ahead to the end of the run at every step and takes quadratic time.
-inline constexpr std::string_view kDigitsInThrees = "digits in threes";
-inline constexpr std::string_view kWordDigitsInThrees = "digits in threes at word ends";  // only runs no letter follows
+inline constexpr std::string_view kDigitsInThrees = "digits in threes";              // runs are set apart
+inline constexpr std::string_view kThreesInDigits = "threes in digits";              // only cuts before threes
+inline constexpr std::string_view kWordDigitsInThrees = "digits in threes at word ends";  // only runs that no letter follows
 
 class Pretokenizer {
  public:

@@ -45,7 +45,7 @@ constexpr std::string_view kQwen35[] = {CONTRACTION "|" NOT_WORD "?[\\p{L}\\p{M}
 constexpr std::string_view kTekken[] = {CASED_WORD("") "\\p{N}|" O200K_TAIL};
 constexpr std::string_view kGpt4o[] = {GPT4O};
 constexpr std::string_view kTinyAya[] = {kWordDigitsInThrees, GPT4O};
-constexpr std::string_view kSuperBpe[] = {"\\p{N}+", kDigitsInThrees};
+constexpr std::string_view kSuperBpe[] = {"\\p{N}+", kThreesInDigits};
 constexpr std::string_view kDeepseekCoder[] = {"[\\r\\n]", "[" WS "]?\\p{L}+", "[" WS "]?\\p{P}+", DEEPSEEK_CJK, "\\p{N}"};
 // Latin, Greek, Cyrillic, Armenian, Georgian, Cherokee, Coptic, Deseret and other cased letters, as DeepSeek lists them.
 constexpr std::string_view kDeepseekLlm[] = {

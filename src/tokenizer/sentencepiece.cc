@@ -1,6 +1,7 @@
 // SentencePiece BPE ("llama" in GGUF): the neighbouring pair whose joined text is the token of highest score merges first,
 // starting from characters. Kudo and Richardson 2018.
 #include <bit>
+#include <bitset>
 
 #include "tokenizer/metaspace.h"
 #include "tokenizer/token_model.h"
@@ -16,12 +17,6 @@ int32_t rank_of_score(float score) {
   return static_cast<int32_t>(bits & 0x80000000u ? ~bits | 0x80000000u : bits);
 }
 
-// Does the token hold a space after something else? If none does, no merge crosses the start of a word.
-bool spans_words(std::string_view token) {
-  const size_t first = token.find_first_not_of(kMetaspace);  // any of its three bytes: only skips ahead
-  return first != std::string_view::npos && token.find(kMetaspace, first) != std::string_view::npos;
-}
-
 class SentencePiece : public TokenModel {
  public:
   explicit SentencePiece(const Vocabulary& vocabulary) : vocabulary_(vocabulary) {
@@ -32,7 +27,9 @@ class SentencePiece : public TokenModel {
       if (!vocabulary.is_ordinary(id)) continue;
       const std::string& token = vocabulary.spec().tokens[id];
       longest_ = std::max(longest_, token.size());
-      whole_text_ = whole_text_ || spans_words(token);
+      for (size_t i = token.find(kMetaspace, 1); i < token.size(); i = token.find(kMetaspace, i + 1)) {
+        joins_next_word_.set(static_cast<uint8_t>(token[i - 1]));
+      }
     }
   }
 
@@ -41,7 +38,7 @@ class SentencePiece : public TokenModel {
     escape_spaces(text, prefix_wanted(vocabulary_.spec(), at_start), scratch.text);
     const std::string_view escaped = scratch.text;
     for (size_t begin = 0; begin < escaped.size();) {
-      const size_t end = whole_text_ ? escaped.size() : word_end(escaped, begin);
+      const size_t end = word_end(escaped, begin);
       encode_word(escaped.substr(begin, end - begin), scratch, out);
       begin = end;
     }
@@ -49,10 +46,12 @@ class SentencePiece : public TokenModel {
   }
 
  private:
-  static size_t word_end(std::string_view text, size_t begin) {
-    size_t i = begin;
-    while (text.substr(i).starts_with(kMetaspace)) i += kMetaspace.size();
-    return std::min(text.find(kMetaspace, i), text.size());
+  // Merging never crosses a space whose byte before it stands before a space in no token: the text is cut there, which
+  // keeps the words short. Runs of spaces stay together where the vocabulary has tokens of them.
+  size_t word_end(std::string_view text, size_t begin) const {
+    size_t i = text.find(kMetaspace, begin + 1);
+    while (i < text.size() && joins_next_word_.test(static_cast<uint8_t>(text[i - 1]))) i = text.find(kMetaspace, i + 1);
+    return std::min(i, text.size());
   }
 
   void encode_word(std::string_view word, EncodeScratch& scratch, std::vector<int32_t>& out) const {
@@ -74,7 +73,7 @@ class SentencePiece : public TokenModel {
   const Vocabulary& vocabulary_;
   std::vector<int32_t> ranks_;  // by id, lower merges first
   size_t longest_ = 0;          // bytes of the longest token
-  bool whole_text_ = false;     // some token spans words: the text is one word
+  std::bitset<256> joins_next_word_;  // bytes that stand before a space inside some token
 };
 
 }  // namespace
