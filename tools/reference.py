@@ -73,7 +73,7 @@ class Model:
     def __init__(self, path, dtype=np.float32):
         self.dtype = dtype
         reader = gguf.GGUFReader(path)
-        self.meta = {name: field for name, field in reader.fields.items()}
+        self.meta = reader.fields
         self.tensors = {t.name: t for t in reader.tensors}
         self.architecture = self.meta["general.architecture"].contents()
         if self.architecture not in ("llama", "qwen2", "qwen3", "gemma3"):
@@ -100,9 +100,12 @@ class Model:
 
     def make_rope(self, base, scaled):
         prefix = f"{self.architecture}.rope.scaling."
-        scaling = {k[len(prefix):]: f.contents() for k, f in self.meta.items() if k.startswith(prefix)} if scaled else {}
-        factors = self.vector("rope_freqs.weight") if scaled and "rope_freqs.weight" in self.tensors else None
-        frequencies, magnitude = rope_frequencies(self.key("rope.dimension_count", self.head_dim), base, scaling, factors)
+        scaling, factors = {}, None
+        if scaled:
+            scaling = {k[len(prefix):]: f.contents() for k, f in self.meta.items() if k.startswith(prefix)}
+            factors = self.vector("rope_freqs.weight") if "rope_freqs.weight" in self.tensors else None
+        dim = self.key("rope.dimension_count", self.head_dim)
+        frequencies, magnitude = rope_frequencies(dim, base, scaling, factors)
         return Rope(frequencies, magnitude, interleaved=self.architecture == "llama")
 
     def window(self, layer):  # number of keys a query sees, itself included; 0: all
@@ -144,8 +147,7 @@ def gelu_tanh(x):
 
 
 def attend(q, k, v, scale, window, rounding):
-    """q [tokens, heads, dim], k and v [tokens, kv_heads, dim], already rotated -> [tokens, heads * dim]. k may be a
-    list of (q, k) pairs to be added (rounding schemes that split keys)."""
+    """q [tokens, heads, dim], v [tokens, kv_heads, dim], k as rounding.keys() made it -> [tokens, heads * dim]."""
     tokens, heads, _ = q.shape
     group = heads // v.shape[1]
     age = np.subtract.outer(np.arange(tokens), np.arange(tokens))  # query position - key position

@@ -4,7 +4,7 @@
     k= v= q= p=        each alone: bf16 or f16
     activations=s8     inputs of linear layers with quantised weights: 8 bits, one scale amax/127 per 32
     key_bias=exact     keys stored without their bias, q . rotated(bias) added exactly
-    exact=NAME+NAME    linear layers that activations=s8 spares: attn_q, attn_k, attn_v, attn_output, ffn_gate, ffn_up, ffn_down, head
+    exact=NAME+NAME    linear layers that activations=s8 spares: attn_{q,k,v,output}, ffn_{gate,up,down}, head
     split_channels=N   of each KV head's key the N channel pairs with the largest bias stored as high + low part
 """
 import dataclasses

@@ -1,0 +1,65 @@
+"""Tiny random models of every architecture and shape (tests/tiny): brio, the reference and llama.cpp on each."""
+import subprocess
+
+import numpy as np
+import pytest
+
+from brio_logits import BUILD, brio_logits
+
+import logit_distance
+import reference
+from reference_rounding import Rounding
+
+NUM_TOKENS = 40  # past one block of the cache and, in gemma3's tiny shape, far past its window of 5
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    writer = BUILD / "write_tiny_model"
+    if not writer.exists():
+        pytest.skip(f"{writer} is not built")
+    path = tmp_path_factory.mktemp("tiny")
+    subprocess.run([writer, path], check=True, stdout=subprocess.DEVNULL)
+    return path
+
+
+def models(folder):
+    return sorted(folder.glob("*.gguf"))
+
+
+def tokens_for(model):
+    vocab = model.matrix(model.head_name()).shape[0]
+    return np.random.default_rng(3).integers(0, vocab, NUM_TOKENS).tolist()
+
+
+def reference_logits(path):
+    model = reference.Model(path, np.float64)
+    tokens = tokens_for(model)
+    x, = reference.hidden_states(model, [(tokens, Rounding())])
+    return tokens, reference.Head(model)(x)
+
+
+def test_fp32_equals_the_reference(folder, tmp_path):
+    for path in models(folder):
+        tokens, expected = reference_logits(path)
+        errors = logit_distance.relative_l2(expected, brio_logits(path, tokens, tmp_path, "--numerics", "fp32"))
+        assert errors.max() < 1e-3, f"{path.name}: {errors}"
+
+
+def test_default_path_is_near_the_reference(folder, tmp_path):
+    """Random weights have no large logits to dominate the distance: what shows is s8 inputs, a few per cent."""
+    for path in models(folder):
+        tokens, expected = reference_logits(path)
+        errors = logit_distance.relative_l2(expected, brio_logits(path, tokens, tmp_path))
+        assert errors.max() < 0.15, f"{path.name}: {errors}"
+
+
+def test_llama_cpp_agrees(folder, tmp_path):
+    llama_cpp_peer = pytest.importorskip("llama_cpp_logits", reason="llama-cpp-python is not installed")
+    for path in models(folder):
+        if path.with_suffix("").is_dir():  # the fp32 ones: they exist as safetensors too
+            tokens, expected = reference_logits(path)
+            peer = llama_cpp_peer.logits(path, tokens, kv_f32=True)
+            assert logit_distance.relative_l2(expected, peer).max() < 1e-3, path.name
+            ours = brio_logits(path, tokens, tmp_path, "--numerics", "fp32")
+            assert logit_distance.relative_l2(peer, ours).max() < 1e-3, path.name
