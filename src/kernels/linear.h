@@ -40,6 +40,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/cpu.h"
 #include "kernels/quantize_rows.h"
 
 namespace brio::kernels {
@@ -85,6 +86,9 @@ struct LinearKernels {
   using Linear = void (*)(const PanelRange& w, int k, const LinearInput& x, int num_rows, const LinearOutput& out);
   Linear linear[kNumPanelFormats];  // indexed by PanelFormat
 };
+
+// The ISA must be supported by the CPU to be called, not to be named.
+const LinearKernels& linear_kernels(Isa isa);
 
 // out[k] = the weight's row, dequantised: the exact product, rounded once to fp32 (the values of dequantize_row).
 void unpack_row(PanelFormat format, const std::byte* panels, int k, int64_t row, float* out);

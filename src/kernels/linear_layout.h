@@ -45,6 +45,11 @@ constexpr PanelLayout layout(PanelFormat format) {
   return kLayouts[static_cast<int>(format)];
 }
 
+constexpr int64_t groups_bytes(const PanelLayout& panel, int groups) {
+  return static_cast<int64_t>((groups + panel.groups - 1) / panel.groups) * panel.header_bytes +
+         static_cast<int64_t>(groups) * panel.group_bytes;
+}
+
 inline constexpr int8_t kIq4Levels[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
 
 }  // namespace brio::kernels

@@ -113,9 +113,7 @@ void transpose(const std::byte* const* rows, int k, int step, std::byte* out) {
 }  // namespace
 
 int64_t panel_bytes(PanelFormat format, int k) {
-  const PanelLayout panel = layout(format);
-  const int64_t groups = padded_k(k) / kGroup;
-  return (groups + panel.groups - 1) / panel.groups * panel.header_bytes + groups * panel.group_bytes;
+  return groups_bytes(layout(format), padded_k(k) / kGroup);
 }
 
 void pack_panel(PanelFormat format, const std::byte* const rows[kPanelRows], int k, std::byte* out) {

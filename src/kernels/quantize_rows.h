@@ -11,10 +11,13 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/cpu.h"
+
 namespace brio::kernels {
 
 inline constexpr int kGroup = 32;  // k that share a scale; K is padded to a multiple of it
-inline constexpr float kSmallestAmax = 0x1p-119F;  // 127 * 2^-126 < 2^-119: amax / 127 is normal from here on
+// amax / 127 is normal from 2^-119 on; from 2^-110 on a subnormal x rounds to 0 as it does when DAZ has zeroed it.
+inline constexpr float kSmallestAmax = 0x1p-110F;
 
 constexpr int padded_k(int k) { return (k + kGroup - 1) / kGroup * kGroup; }
 
@@ -43,5 +46,8 @@ struct QuantizeKernels {
   // x [k] -> bf16 [padded_k(k)], to nearest even; subnormals become signed zeros, NaN stays NaN (quiet).
   void (*round_row_bf16)(const float* x, int k, uint16_t* out);
 };
+
+// The ISA must be supported by the CPU to be called, not to be named.
+const QuantizeKernels& quantize_kernels(Isa isa);
 
 }  // namespace brio::kernels

@@ -3,18 +3,22 @@
 #pragma once
 
 #include "base/cpu.h"
+#include "kernels/attention.h"
 #include "kernels/linear.h"
 #include "kernels/quantize_rows.h"
+#include "kernels/row.h"
 
 namespace brio::kernels {
 
 struct KernelTable {
   Isa isa = Isa::kScalar;
-  QuantizeKernels quantize;
   LinearKernels linear;
+  QuantizeKernels quantize;
+  RowKernels rows;
+  AttentionKernels attention;
 };
 
-// The table of an ISA that this build has; kScalar is always there. The CPU must support it to run it.
+// The table of an ISA. The CPU must support it to run it; machines other than x86-64 have kScalar alone.
 const KernelTable& kernel_table(Isa isa);
 
 }  // namespace brio::kernels

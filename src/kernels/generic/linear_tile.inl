@@ -1,0 +1,230 @@
+// Tiles: kRows activation rows times one panel, for every source of weights, and the loops around them. Order: linear.h.
+//
+// Up to kTileRows rows multiply codes as they are decoded. More rows first expand 256 k of the panel (bytes, fp32 scales:
+// 6 KiB, in L1) and run row tiles over that; sums of a row go through memory between stretches of 256 k, which changes no
+// rounding. Rows are taken in blocks whose activations stay in L2 while the call's panels pass by.
+
+inline constexpr int kStretch = 8;                  // groups of 32 k that are expanded at a time
+inline constexpr int kMaxBlockRows = 128;
+inline constexpr int kBlockBytes = 256 * 1024;      // of s8 activations, half of an L2 of 512 KiB
+
+struct ExpandedStretch {
+  alignas(64) uint8_t codes[kStretch][8][64];
+  alignas(64) float scales[kStretch][2][kPanelRows];
+  alignas(64) float mins[kStretch][2][kPanelRows];
+};
+
+// A source over an expanded stretch.
+template <int kCodeBits, int kCodeOffset, int kNumHalves, bool kWithMin>
+struct Expanded {
+  static constexpr int kBits = kCodeBits;
+  static constexpr int kOffset = kCodeOffset;
+  static constexpr int kHalves = kNumHalves;
+  static constexpr bool kHasMin = kWithMin;
+  const ExpandedStretch* stretch = nullptr;
+  int group = 0;
+  BRIO_LANE_INLINE void enter(int g) { group = g % kStretch; }
+  template <int kQuad>
+  BRIO_LANE_INLINE Line codes() const {
+    return load_line(stretch->codes[group][kQuad]);
+  }
+  BRIO_LANE_INLINE F32x16 scale(int half) const { return load(stretch->scales[group][half]); }
+  BRIO_LANE_INLINE F32x16 min(int half) const { return load(stretch->mins[group][half]); }
+};
+template <class S>
+using ExpandedOf = Expanded<S::kBits, S::kOffset, S::kHalves, S::kHasMin>;
+
+BRIO_LANE_INLINE QuantizedRows rows_from(const QuantizedRows& x, int row) {
+  return {x.values + row * x.stride, x.scales + row * (x.stride / kGroup), x.sums + row * (x.stride / (kGroup / 2)),
+          x.stride};
+}
+
+template <class S, int kRows, int kQuad, int kEnd>
+BRIO_LANE_INLINE void add_quads(const S& source, const int8_t* x, ptrdiff_t stride, Partial (&sum)[kRows]) {
+  if constexpr (kQuad < kEnd) {
+    const Line w = source.template codes<kQuad>();
+    for (int r = 0; r < kRows; ++r) {
+      sum[r] = multiply_add<S::kBits>(sum[r], w, broadcast_quad(x + r * stride + kQuad * 4));
+    }
+    add_quads<S, kRows, kQuad + 1, kEnd>(source, x, stride, sum);
+  }
+}
+
+// Quads [kQuad, kEnd) in spans that a Partial can hold.
+template <class S, int kRows, int kQuad, int kEnd>
+BRIO_LANE_INLINE void add_spans(const S& source, const int8_t* x, ptrdiff_t stride, Ints (&total)[kRows]) {
+  if constexpr (kQuad < kEnd) {
+    constexpr int kSpanEnd = kQuad + kSpan<S::kBits> < kEnd ? kQuad + kSpan<S::kBits> : kEnd;
+    Partial sum[kRows];
+    for (int r = 0; r < kRows; ++r) sum[r] = open(total[r]);
+    add_quads<S, kRows, kQuad, kSpanEnd>(source, x, stride, sum);
+    for (int r = 0; r < kRows; ++r) total[r] = close(sum[r], total[r]);
+    add_spans<S, kRows, kSpanEnd, kEnd>(source, x, stride, total);
+  }
+}
+
+// Half kHalf of the group (all of it where kHalves is 1): exact integer sums, then one fma each.
+template <class S, int kRows, int kHalf>
+BRIO_LANE_INLINE void add_half(const S& source, const QuantizedRows& x, int group, F32x16 (&acc)[kRows]) {
+  constexpr int kQuads = 8 / S::kHalves;
+  constexpr int kLow = S::kHalves == 1 || kHalf == 0 ? 1 : 0;
+  constexpr int kHigh = S::kHalves == 1 || kHalf == 1 ? 1 : 0;
+  const float* scales = x.scales + group;
+  const int16_t* sums = x.sums + group * 2;
+  Ints total[kRows];
+  for (int r = 0; r < kRows; ++r) {
+    total[r] = S::kOffset == 0
+                   ? no_ints()
+                   : weighted_pair(sums + r * (x.stride / 16), -S::kOffset * kLow, -S::kOffset * kHigh);
+  }
+  add_spans<S, kRows, kHalf * kQuads, (kHalf + 1) * kQuads>(source, x.values + group * kGroup, x.stride, total);
+  const F32x16 ws = source.scale(kHalf);
+  for (int r = 0; r < kRows; ++r) {
+    acc[r] = fma(to_f32(total[r]), mul(ws, broadcast(scales[r * (x.stride / kGroup)])), acc[r]);
+  }
+  if constexpr (S::kHasMin) {
+    const F32x16 wm = source.min(kHalf);
+    for (int r = 0; r < kRows; ++r) {
+      const F32x16 sum = to_f32(weighted_pair(sums + r * (x.stride / 16), kLow, kHigh));
+      acc[r] = fma(wm, mul(broadcast(scales[r * (x.stride / kGroup)]), sum), acc[r]);
+    }
+  }
+}
+
+template <class S, int kRows>
+BRIO_LANE_INLINE void add_groups(S& source, const QuantizedRows& x, int begin, int end, F32x16 (&acc)[kRows]) {
+  for (int group = begin; group < end; ++group) {
+    source.enter(group);
+    add_half<S, kRows, 0>(source, x, group, acc);
+    if constexpr (S::kHalves == 2) add_half<S, kRows, 1>(source, x, group, acc);
+  }
+}
+
+// y = acc, + bias, and into or onto the output; lanes past the last column are left alone.
+BRIO_LANE_INLINE void write_row(F32x16 acc, int row, int panel, const LinearOutput& out) {
+  const int column = panel * kPanelRows;
+  float* y = out.y + row * out.stride + column;
+  const int lanes = out.columns - column;
+  if (lanes >= kPanelRows) {
+    if (out.bias != nullptr) acc = add(acc, load(out.bias + column));
+    if (out.write == Write::kAdd) acc = add(load(y), acc);
+    store(y, acc);
+  } else if (lanes > 0) {
+    if (out.bias != nullptr) acc = add(acc, load_first(out.bias + column, lanes));
+    if (out.write == Write::kAdd) acc = add(load_first(y, lanes), acc);
+    store_first(y, acc, lanes);
+  }
+}
+
+// All of K for kRows rows, codes multiplied as they are decoded.
+template <class S, int kRows>
+inline void direct_panel(const std::byte* panel, int groups, const LinearInput& x, int p, const LinearOutput& out) {
+  F32x16 acc[kRows];
+  for (int r = 0; r < kRows; ++r) acc[r] = zero();
+  S source;
+  source.panel = panel;
+  add_groups<S, kRows>(source, x.s8, 0, groups, acc);
+  for (int r = 0; r < kRows; ++r) write_row(acc[r], r, p, out);
+}
+
+template <class S, int kRows>
+inline void direct(const PanelRange& w, int k, const LinearInput& x, int num_rows, const LinearOutput& out) {
+  if (num_rows == kRows) {
+    const int groups = padded_k(k) / kGroup;
+    const int64_t bytes = groups_bytes(S::kWhere, groups);
+    for (int p = w.begin; p < w.end; ++p) direct_panel<S, kRows>(w.panels + p * bytes, groups, x, p, out);
+  } else if constexpr (kRows > 1) {
+    direct<S, kRows - 1>(w, k, x, num_rows, out);
+  }
+}
+
+template <class S, int kQuad>
+BRIO_LANE_INLINE void expand_quads(const S& source, uint8_t (*codes)[64]) {
+  if constexpr (kQuad < 8) {
+    store_line(codes[kQuad], source.template codes<kQuad>());
+    expand_quads<S, kQuad + 1>(source, codes);
+  }
+}
+
+template <class S>
+inline void expand(const std::byte* panel, int begin, int end, ExpandedStretch& stretch) {
+  S source;
+  source.panel = panel;
+  for (int group = begin; group < end; ++group) {
+    const int i = group % kStretch;
+    source.enter(group);
+    expand_quads<S, 0>(source, stretch.codes[i]);
+    for (int half = 0; half < S::kHalves; ++half) {
+      store(stretch.scales[i][half], source.scale(half));
+      if constexpr (S::kHasMin) store(stretch.mins[i][half], source.min(half));
+    }
+  }
+}
+
+// Adds groups [begin, end) of one stretch to the sums of kRows rows.
+template <class E, int kRows>
+inline void stretch_rows(const ExpandedStretch& stretch, const QuantizedRows& x, int begin, int end,
+                         float (*sums)[kPanelRows]) {
+  F32x16 acc[kRows];
+  for (int r = 0; r < kRows; ++r) acc[r] = begin == 0 ? zero() : load(sums[r]);
+  E source;
+  source.stretch = &stretch;
+  add_groups<E, kRows>(source, x, begin, end, acc);
+  for (int r = 0; r < kRows; ++r) store(sums[r], acc[r]);
+}
+
+template <class E, int kRows>
+inline void stretch_tile(int rows, const ExpandedStretch& stretch, const QuantizedRows& x, int begin, int end,
+                         float (*sums)[kPanelRows]) {
+  if (rows == kRows) {
+    stretch_rows<E, kRows>(stretch, x, begin, end, sums);
+  } else if constexpr (kRows > 1) {
+    stretch_tile<E, kRows - 1>(rows, stretch, x, begin, end, sums);
+  }
+}
+
+// Asks for part `i` of `count` of [begin, end) of the next panel, so that it arrives while this one is multiplied.
+BRIO_LANE_INLINE void prefetch_part(const std::byte* panel, int64_t begin, int64_t end, int i, int count) {
+  const int64_t lines = (end - begin) / 64;
+  for (int64_t line = lines * i / count; line < lines * (i + 1) / count; ++line) prefetch(panel + begin + line * 64);
+}
+
+// One panel for num_rows <= kMaxBlockRows rows. Tiles are balanced: 9 rows are 3 + 3 + 3, not 4 + 4 + 1.
+template <class S>
+inline void expanded_panel(const std::byte* panel, int groups, const QuantizedRows& x, int num_rows,
+                           float (*sums)[kPanelRows]) {
+  ExpandedStretch stretch;
+  const int tiles = (num_rows + kTileRows - 1) / kTileRows;
+  const int64_t bytes = groups_bytes(S::kWhere, groups);
+  for (int begin = 0; begin < groups; begin += kStretch) {
+    const int end = begin + kStretch < groups ? begin + kStretch : groups;
+    expand<S>(panel, begin, end, stretch);
+    const int64_t next_begin = bytes + bytes * begin / groups / 64 * 64;
+    const int64_t next_end = bytes + bytes * end / groups / 64 * 64;
+    for (int tile = 0; tile < tiles; ++tile) {
+      const int row = num_rows * tile / tiles;
+      const int rows = num_rows * (tile + 1) / tiles - row;
+      prefetch_part(panel, next_begin, next_end, tile, tiles);
+      stretch_tile<ExpandedOf<S>, kTileRows>(rows, stretch, rows_from(x, row), begin, end, sums + row);
+    }
+  }
+}
+
+template <class S>
+inline void linear(const PanelRange& w, int k, const LinearInput& x, int num_rows, const LinearOutput& out) {
+  if (num_rows <= kTileRows) return direct<S, kTileRows>(w, k, x, num_rows, out);
+  const int groups = padded_k(k) / kGroup;
+  const int64_t bytes = groups_bytes(S::kWhere, groups);
+  const int fitting = kBlockBytes / (groups * kGroup);
+  const int most = fitting > kMaxBlockRows ? kMaxBlockRows : fitting < 16 ? 16 : fitting;
+  const int blocks = (num_rows + most - 1) / most;
+  alignas(64) float sums[kMaxBlockRows][kPanelRows];
+  for (int block = 0; block < blocks; ++block) {
+    const int first = static_cast<int>(static_cast<int64_t>(num_rows) * block / blocks);
+    const int rows = static_cast<int>(static_cast<int64_t>(num_rows) * (block + 1) / blocks) - first;
+    for (int p = w.begin; p < w.end; ++p) {
+      expanded_panel<S>(w.panels + p * bytes, groups, rows_from(x.s8, first), rows, sums);
+      for (int r = 0; r < rows; ++r) write_row(load(sums[r]), first + r, p, out);
+    }
+  }
+}
