@@ -10,13 +10,25 @@ namespace {
 
 using Byte = uint8_t;  // blocks are read as unsigned bytes
 
-uint16_t u16_at(const Byte* p) { return static_cast<uint16_t>(p[0] | p[1] << 8); }
-float f16_at(const Byte* p) { return f16_to_f32(u16_at(p)); }
-uint32_t u32_at(const Byte* p) { return static_cast<uint32_t>(u16_at(p)) | static_cast<uint32_t>(u16_at(p + 2)) << 16; }
+uint16_t u16_at(const Byte* p) {
+  return static_cast<uint16_t>(p[0] | p[1] << 8);
+}
+float f16_at(const Byte* p) {
+  return f16_to_f32(u16_at(p));
+}
+uint32_t u32_at(const Byte* p) {
+  return static_cast<uint32_t>(u16_at(p)) | static_cast<uint32_t>(u16_at(p + 2)) << 16;
+}
 
-void f32_block(const Byte* b, float* y) { std::memcpy(y, b, sizeof(float)); }
-void f16_block(const Byte* b, float* y) { *y = f16_at(b); }
-void bf16_block(const Byte* b, float* y) { *y = bf16_to_f32(u16_at(b)); }
+void f32_block(const Byte* b, float* y) {
+  std::memcpy(y, b, sizeof(float));
+}
+void f16_block(const Byte* b, float* y) {
+  *y = f16_at(b);
+}
+void bf16_block(const Byte* b, float* y) {
+  *y = bf16_to_f32(u16_at(b));
+}
 
 // The 32-element types keep element i in the low and element i + 16 in the high nibble of byte i.
 
@@ -68,7 +80,8 @@ void q8_0_block(const Byte* b, float* y) {
   for (int i = 0; i < 32; ++i) y[i] = d * static_cast<float>(static_cast<int8_t>(b[2 + i]));
 }
 
-// In the 256-element types, planes of 2-bit values hold four runs of 32 elements per 32 bytes: run r in bits 2r, 2r + 1.
+// In the 256-element types, planes of 2-bit values hold four runs of 32 elements per 32 bytes: run r in bits 2r, 2r
+// + 1.
 int two_bits(const Byte* plane, int element) {
   return plane[element / 128 * 32 + element % 32] >> (element % 128 / 32 * 2) & 3;
 }
@@ -77,7 +90,9 @@ int four_bits(const Byte* plane, int element) {
   return plane[element / 64 * 32 + element % 32] >> (element % 64 / 32 * 4) & 15;
 }
 // Planes of single bits: 32 bytes, bit r of byte i belongs to element 32 r + i.
-int one_bit(const Byte* plane, int element) { return plane[element % 32] >> (element / 32) & 1; }
+int one_bit(const Byte* plane, int element) {
+  return plane[element % 32] >> (element / 32) & 1;
+}
 
 // 16 bytes scale (low nibble) and min (high nibble) of 16 elements each | 2-bit plane | d f16 | dmin f16
 void q2_k_block(const Byte* b, float* y) {
@@ -145,7 +160,8 @@ void q5_k_block(const Byte* b, float* y) {
   }
 }
 
-// 4-bit plane, runs of 64 per 64 bytes | 2-bit plane | 16 signed scales of 16 elements each | d f16; value = d scale (q - 32)
+// 4-bit plane, runs of 64 per 64 bytes | 2-bit plane | 16 signed scales of 16 elements each | d f16; value = d scale (q
+// - 32)
 void q6_k_block(const Byte* b, float* y) {
   const float d = f16_at(b + 208);
   for (int group = 0; group < 16; ++group) {
@@ -198,21 +214,36 @@ void each_block(DType type, const std::byte* src, int64_t num_elements, float* d
 void dequantize_row(DType type, const std::byte* src, int64_t num_elements, float* dst) {
   BRIO_CHECK(num_elements % traits(type).block_elements == 0, "{} elements of {}", num_elements, name(type));
   switch (type) {
-    case DType::kF32: return each_block<f32_block>(type, src, num_elements, dst);
-    case DType::kF16: return each_block<f16_block>(type, src, num_elements, dst);
-    case DType::kBF16: return each_block<bf16_block>(type, src, num_elements, dst);
-    case DType::kQ4_0: return each_block<q4_0_block>(type, src, num_elements, dst);
-    case DType::kQ4_1: return each_block<q4_1_block>(type, src, num_elements, dst);
-    case DType::kQ5_0: return each_block<q5_0_block>(type, src, num_elements, dst);
-    case DType::kQ5_1: return each_block<q5_1_block>(type, src, num_elements, dst);
-    case DType::kQ8_0: return each_block<q8_0_block>(type, src, num_elements, dst);
-    case DType::kQ2_K: return each_block<q2_k_block>(type, src, num_elements, dst);
-    case DType::kQ3_K: return each_block<q3_k_block>(type, src, num_elements, dst);
-    case DType::kQ4_K: return each_block<q4_k_block>(type, src, num_elements, dst);
-    case DType::kQ5_K: return each_block<q5_k_block>(type, src, num_elements, dst);
-    case DType::kQ6_K: return each_block<q6_k_block>(type, src, num_elements, dst);
-    case DType::kIQ4_NL: return each_block<iq4_nl_block>(type, src, num_elements, dst);
-    case DType::kIQ4_XS: return each_block<iq4_xs_block>(type, src, num_elements, dst);
+    case DType::kF32:
+      return each_block<f32_block>(type, src, num_elements, dst);
+    case DType::kF16:
+      return each_block<f16_block>(type, src, num_elements, dst);
+    case DType::kBF16:
+      return each_block<bf16_block>(type, src, num_elements, dst);
+    case DType::kQ4_0:
+      return each_block<q4_0_block>(type, src, num_elements, dst);
+    case DType::kQ4_1:
+      return each_block<q4_1_block>(type, src, num_elements, dst);
+    case DType::kQ5_0:
+      return each_block<q5_0_block>(type, src, num_elements, dst);
+    case DType::kQ5_1:
+      return each_block<q5_1_block>(type, src, num_elements, dst);
+    case DType::kQ8_0:
+      return each_block<q8_0_block>(type, src, num_elements, dst);
+    case DType::kQ2_K:
+      return each_block<q2_k_block>(type, src, num_elements, dst);
+    case DType::kQ3_K:
+      return each_block<q3_k_block>(type, src, num_elements, dst);
+    case DType::kQ4_K:
+      return each_block<q4_k_block>(type, src, num_elements, dst);
+    case DType::kQ5_K:
+      return each_block<q5_k_block>(type, src, num_elements, dst);
+    case DType::kQ6_K:
+      return each_block<q6_k_block>(type, src, num_elements, dst);
+    case DType::kIQ4_NL:
+      return each_block<iq4_nl_block>(type, src, num_elements, dst);
+    case DType::kIQ4_XS:
+      return each_block<iq4_xs_block>(type, src, num_elements, dst);
   }
 }
 

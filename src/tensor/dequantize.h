@@ -13,8 +13,8 @@
 
 namespace brio::tensor {
 
-// dst[0 .. num_elements) from row_bytes(type, num_elements) bytes at src (any alignment); num_elements must be a multiple
-// of the block's elements.
+// dst[0 .. num_elements) from row_bytes(type, num_elements) bytes at src (any alignment); num_elements must be a
+// multiple of the block's elements.
 void dequantize_row(DType type, const std::byte* src, int64_t num_elements, float* dst);
 
 }  // namespace brio::tensor

@@ -97,7 +97,8 @@ TEST(Float16, RoundsToNearestAndTiesToEven) {
   for (uint32_t half = 0; half < 0x7BFF; ++half) {
     const auto low = static_cast<uint16_t>(half);
     const auto high = static_cast<uint16_t>(half + 1);
-    const auto middle = static_cast<float>((half_value(low) + half_value(high)) / 2);  // exact: one bit more than a half
+    const auto middle =
+        static_cast<float>((half_value(low) + half_value(high)) / 2);  // exact: one bit more than a half
     const uint16_t even = (low & 1) == 0 ? low : high;
     ASSERT_EQ(f32_to_f16(middle), even) << half;
     ASSERT_EQ(f32_to_f16(std::nextafter(middle, 0.0F)), low) << half;

@@ -44,7 +44,9 @@ constexpr uint16_t f32_to_f16(float value) {
   return static_cast<uint16_t>(sign | kept);
 }
 
-constexpr float bf16_to_f32(uint16_t value) { return std::bit_cast<float>(static_cast<uint32_t>(value) << 16); }
+constexpr float bf16_to_f32(uint16_t value) {
+  return std::bit_cast<float>(static_cast<uint32_t>(value) << 16);
+}
 
 constexpr uint16_t f32_to_bf16(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);

@@ -143,23 +143,46 @@ Result<void> Checkpoint::Impl::open_folder() {
                     {tensor.data, conversion, i}));
   }
   if (translation->known && !translation->tied && !index.contains("output.weight")) {
-    return in_path(error(ErrorCode::kInvalidFile, "tensor 'lm_head.weight' is missing and 'tie_word_embeddings' not set"));
+    return in_path(
+        error(ErrorCode::kInvalidFile, "tensor 'lm_head.weight' is missing and 'tie_word_embeddings' not set"));
   }
   return {};
 }
 
-const std::filesystem::path& Checkpoint::path() const { return impl_->path; }
-const std::string& Checkpoint::architecture() const { return impl_->architecture; }
-bool Checkpoint::is_folder() const { return impl_->folder.has_value(); }
-const Metadata& Checkpoint::metadata() const { return impl_->metadata(); }
-const Gguf* Checkpoint::gguf() const { return impl_->gguf ? &*impl_->gguf : nullptr; }
-const std::vector<Checkpoint::TensorSummary>& Checkpoint::tensors() const { return impl_->tensors; }
-bool Checkpoint::has_tensor(std::string_view name) const { return impl_->index.contains(name); }
+const std::filesystem::path& Checkpoint::path() const {
+  return impl_->path;
+}
+const std::string& Checkpoint::architecture() const {
+  return impl_->architecture;
+}
+bool Checkpoint::is_folder() const {
+  return impl_->folder.has_value();
+}
+const Metadata& Checkpoint::metadata() const {
+  return impl_->metadata();
+}
+const Gguf* Checkpoint::gguf() const {
+  return impl_->gguf ? &*impl_->gguf : nullptr;
+}
+const std::vector<Checkpoint::TensorSummary>& Checkpoint::tensors() const {
+  return impl_->tensors;
+}
+bool Checkpoint::has_tensor(std::string_view name) const {
+  return impl_->index.contains(name);
+}
 
-std::string Checkpoint::full_key(std::string_view key) const { return fmt::format("{}.{}", impl_->architecture, key); }
-bool Checkpoint::has(std::string_view key) const { return metadata().has(full_key(key)); }
-Result<uint64_t> Checkpoint::u64(std::string_view key) const { return metadata().u64(full_key(key)); }
-Result<double> Checkpoint::f64(std::string_view key) const { return metadata().f64(full_key(key)); }
+std::string Checkpoint::full_key(std::string_view key) const {
+  return fmt::format("{}.{}", impl_->architecture, key);
+}
+bool Checkpoint::has(std::string_view key) const {
+  return metadata().has(full_key(key));
+}
+Result<uint64_t> Checkpoint::u64(std::string_view key) const {
+  return metadata().u64(full_key(key));
+}
+Result<double> Checkpoint::f64(std::string_view key) const {
+  return metadata().f64(full_key(key));
+}
 Result<uint64_t> Checkpoint::u64_or(std::string_view key, uint64_t fallback) const {
   return metadata().u64_or(full_key(key), fallback);
 }
@@ -193,10 +216,14 @@ Result<TensorView> Checkpoint::tensor(std::string_view name) const {
   view.data = entry.data;
   view.size_bytes = summary.size_bytes;
   switch (entry.conversion) {
-    case Conversion::kNone: return view;
-    case Conversion::kSplitQueryPairs: return impl_->split_pairs(std::move(view), "attention.head_count");
-    case Conversion::kSplitKeyPairs: return impl_->split_pairs(std::move(view), "attention.head_count_kv");
-    case Conversion::kAddOne: return impl_->add_one(std::move(view));
+    case Conversion::kNone:
+      return view;
+    case Conversion::kSplitQueryPairs:
+      return impl_->split_pairs(std::move(view), "attention.head_count");
+    case Conversion::kSplitKeyPairs:
+      return impl_->split_pairs(std::move(view), "attention.head_count_kv");
+    case Conversion::kAddOne:
+      return impl_->add_one(std::move(view));
   }
   return view;
 }
@@ -216,11 +243,12 @@ Result<TensorView> Checkpoint::Impl::split_pairs(TensorView view, std::string_vi
   const std::string rotary_key = fmt::format("{}.rope.dimension_count", architecture);
   BRIO_TRY(uint64_t rotary_dim, metadata().u64_or(rotary_key, static_cast<uint64_t>(head_dim)));
   if (rotary_dim % 2 != 0 || rotary_dim > static_cast<uint64_t>(head_dim)) {
-    return in_path(error(ErrorCode::kInvalidFile, "key '{}' is {}, the heads of tensor '{}' have {} channels", rotary_key,
-                         rotary_dim, view.name, head_dim));
+    return in_path(error(ErrorCode::kInvalidFile, "key '{}' is {}, the heads of tensor '{}' have {} channels",
+                         rotary_key, rotary_dim, view.name, head_dim));
   }
   if (is_bias && tensor::traits(view.dtype).block_elements != 1) {
-    return in_path(error(ErrorCode::kUnsupported, "tensor '{}' is a bias of type {}", view.name, tensor::name(view.dtype)));
+    return in_path(
+        error(ErrorCode::kUnsupported, "tensor '{}' is a bias of type {}", view.name, tensor::name(view.dtype)));
   }
   BRIO_TRY(AlignedBuffer buffer, AlignedBuffer::create(static_cast<size_t>(view.size_bytes)));
   split_rotary_pairs(view.data, buffer.data(), static_cast<int64_t>(num_heads), head_dim,

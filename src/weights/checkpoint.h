@@ -8,8 +8,10 @@
 //   checkpoint.drop(q);                                                    // give the source pages back
 //
 // One convention whatever the source:
-// - Rotary pairs are half-split, (i, i + rotary_dim / 2), for every architecture. GGUF files of architecture llama store
-//   the rows of attn_q and attn_k (weight and bias) for interleaved pairs (2i, 2i + 1); those views are permuted copies.
+// - Rotary pairs are half-split, (i, i + rotary_dim / 2), for every architecture. GGUF files of architecture llama
+// store
+//   the rows of attn_q and attn_k (weight and bias) for interleaved pairs (2i, 2i + 1); those views are permuted
+//   copies.
 // - gemma3 norm weights are what the input is multiplied with, 1 + w: GGUF stores that, for safetensors it is computed.
 // - No "output.weight": the head is tied to token_embd.weight (config.json's tie_word_embeddings drops lm_head too).
 //
@@ -94,7 +96,8 @@ class Checkpoint {
 
   int64_t file_bytes() const;
 
-  // Tokenizer sources: the whole GGUF metadata, or files beside config.json (text of at most 64 MiB, kNotFound if absent).
+  // Tokenizer sources: the whole GGUF metadata, or files beside config.json (text of at most 64 MiB, kNotFound if
+  // absent).
   const Gguf* gguf() const;  // null for a folder
   Result<std::string> folder_file(std::string_view name) const;
   // The chat template's Jinja text; nothing for a base model.

@@ -27,7 +27,8 @@ std::optional<SplitName> parse_split_name(const std::filesystem::path& path) {
   if (text.size() <= kPattern.size()) return std::nullopt;
   const std::string_view tail = std::string_view(text).substr(text.size() - kPattern.size());
   for (size_t i = 0; i < tail.size(); ++i) {
-    const bool fits = kPattern[i] == '0' ? std::isdigit(static_cast<unsigned char>(tail[i])) != 0 : tail[i] == kPattern[i];
+    const bool fits =
+        kPattern[i] == '0' ? std::isdigit(static_cast<unsigned char>(tail[i])) != 0 : tail[i] == kPattern[i];
     if (!fits) return std::nullopt;
   }
   const int num_parts = std::stoi(std::string(tail.substr(10, 5)));
@@ -53,7 +54,8 @@ Result<void> Gguf::add_part(const std::filesystem::path& path, int index, int nu
   auto file = MappedFile::open(path);
   if (!file.ok()) {
     Error failure = std::move(file).error();
-    if (num_parts > 1) failure.hint = fmt::format("The model is split into {} files; all must lie together.", num_parts);
+    if (num_parts > 1)
+      failure.hint = fmt::format("The model is split into {} files; all must lie together.", num_parts);
     return failure;
   }
   auto parsed = GgufPart::parse(file->bytes());
@@ -65,8 +67,9 @@ Result<void> Gguf::add_part(const std::filesystem::path& path, int index, int nu
   if (!count.ok()) return in_file(path, std::move(count).error());
   const uint64_t parts_by_key = *count == 0 ? 1 : *count;
   if (parts_by_key != static_cast<uint64_t>(num_parts) || *number != static_cast<uint64_t>(index)) {
-    return error(ErrorCode::kInvalidFile, "{}: keys 'split.no' and 'split.count' say part {} of {}, the name part {} of {}",
-                 path.string(), *number + 1, parts_by_key, index + 1, num_parts);
+    return error(ErrorCode::kInvalidFile,
+                 "{}: keys 'split.no' and 'split.count' say part {} of {}, the name part {} of {}", path.string(),
+                 *number + 1, parts_by_key, index + 1, num_parts);
   }
   for (TensorInfo& tensor : part.tensors) {
     tensor.file = index;
@@ -89,8 +92,8 @@ Result<void> Gguf::check_parts(int num_parts) const {
   if (num_parts == 1 && !metadata_.has("split.tensors.count")) return {};
   BRIO_TRY(uint64_t expected, metadata_.u64("split.tensors.count"));
   if (expected == tensors_.size()) return {};
-  return error(ErrorCode::kInvalidFile, "key 'split.tensors.count' is {} (byte {}), the parts hold {} tensors", expected,
-               metadata_.find("split.tensors.count")->offset, tensors_.size());
+  return error(ErrorCode::kInvalidFile, "key 'split.tensors.count' is {} (byte {}), the parts hold {} tensors",
+               expected, metadata_.find("split.tensors.count")->offset, tensors_.size());
 }
 
 const TensorInfo* Gguf::find(std::string_view name) const {

@@ -27,12 +27,12 @@ namespace brio::weights {
 struct TensorInfo {
   std::string_view name;
   tensor::DType dtype = tensor::DType::kF32;
-  int num_dims = 1;                            // 1 .. 4
-  std::array<int64_t, 4> dims{1, 1, 1, 1};     // GGUF order: dims[0] is the row length; unused ones are 1
-  uint64_t offset = 0;                         // of the first byte, from the start of the file
+  int num_dims = 1;                         // 1 .. 4
+  std::array<int64_t, 4> dims{1, 1, 1, 1};  // GGUF order: dims[0] is the row length; unused ones are 1
+  uint64_t offset = 0;                      // of the first byte, from the start of the file
   const std::byte* data = nullptr;
   int64_t size_bytes = 0;
-  int file = 0;                                // index of the part that holds it
+  int file = 0;  // index of the part that holds it
 
   int64_t cols() const { return dims[0]; }
   int64_t rows() const { return dims[1] * dims[2] * dims[3]; }
@@ -53,7 +53,7 @@ class Gguf {
   static Result<Gguf> open(const std::filesystem::path& path);
 
   uint32_t version() const { return version_; }
-  const Metadata& metadata() const { return metadata_; }   // of the first part
+  const Metadata& metadata() const { return metadata_; }  // of the first part
   const std::vector<TensorInfo>& tensors() const { return tensors_; }
   const TensorInfo* find(std::string_view name) const;
   const std::vector<std::filesystem::path>& paths() const { return paths_; }

@@ -9,9 +9,10 @@
 
 namespace brio::weights {
 
-inline constexpr uint32_t kGgufMagic = 0x46554747;     // "GGUF"
-inline constexpr uint64_t kGgufAlignment = 32;         // of the data section and tensors, unless general.alignment says else
-inline constexpr int64_t kMaxElements = int64_t{1} << 48;  // of one tensor: any block arithmetic on it stays inside 63 bits
+inline constexpr uint32_t kGgufMagic = 0x46554747;  // "GGUF"
+inline constexpr uint64_t kGgufAlignment = 32;  // of the data section and tensors, unless general.alignment says else
+inline constexpr int64_t kMaxElements = int64_t{1}
+                                        << 48;  // of one tensor: any block arithmetic on it stays inside 63 bits
 
 uint32_t gguf_type_number(tensor::DType type);
 std::optional<tensor::DType> gguf_dtype(uint32_t number);

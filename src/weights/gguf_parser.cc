@@ -30,7 +30,8 @@ Result<uint32_t> read_header(ByteReader& in) {
   if (version == 2 || version == 3) return version;
   const uint32_t swapped = version >> 24 | (version >> 8 & 0xFF00U) | (version << 8 & 0xFF0000U) | version << 24;
   if (swapped >= 1 && swapped <= 16) {
-    return error(ErrorCode::kUnsupported, "big-endian GGUF version {} (byte 4): brio reads little-endian files", swapped);
+    return error(ErrorCode::kUnsupported, "big-endian GGUF version {} (byte 4): brio reads little-endian files",
+                 swapped);
   }
   return error(ErrorCode::kUnsupported, "GGUF version {} (byte 4): brio reads versions 2 and 3", version);
 }
@@ -90,7 +91,8 @@ Result<std::vector<TensorInfo>> read_table(ByteReader& in, uint64_t count) {
     const uint64_t offset = in.offset();
     BRIO_TRY(tensor.name, in.string(fmt::format("the name of tensor {}", i)));
     if (tensor.name.empty() || tensor.name.size() > kMaxNameBytes) {
-      return error(ErrorCode::kInvalidFile, "tensor {} has a name of {} bytes (byte {})", i, tensor.name.size(), offset);
+      return error(ErrorCode::kInvalidFile, "tensor {} has a name of {} bytes (byte {})", i, tensor.name.size(),
+                   offset);
     }
     if (!names.insert(tensor.name).second) {
       return error(ErrorCode::kInvalidFile, "tensor '{}' appears twice, again at byte {}", tensor.name, offset);
@@ -114,15 +116,15 @@ Result<void> place(std::vector<TensorInfo>& tensors, std::span<const std::byte> 
   const uint64_t data_start = (table_end + alignment - 1) / alignment * alignment;
   for (TensorInfo& tensor : tensors) {
     if (tensor.offset % alignment != 0) {
-      return error(ErrorCode::kInvalidFile, "tensor '{}' starts at offset {}, which is not a multiple of {}", tensor.name,
-                   tensor.offset, alignment);
+      return error(ErrorCode::kInvalidFile, "tensor '{}' starts at offset {}, which is not a multiple of {}",
+                   tensor.name, tensor.offset, alignment);
     }
     const uint64_t room = data_start < bytes.size() ? bytes.size() - data_start : 0;
     const auto size = static_cast<uint64_t>(tensor.size_bytes);
     if (tensor.offset > room || size > room - tensor.offset) {
       Error outside = error(ErrorCode::kInvalidFile,
-                            "tensor '{}' needs {} bytes at byte {} + {}, past the end of the file at byte {}", tensor.name,
-                            size, data_start, tensor.offset, bytes.size());
+                            "tensor '{}' needs {} bytes at byte {} + {}, past the end of the file at byte {}",
+                            tensor.name, size, data_start, tensor.offset, bytes.size());
       outside.hint = "The download may be incomplete: 'brio pull' verifies and resumes.";
       return outside;
     }

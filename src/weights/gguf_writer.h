@@ -41,7 +41,8 @@ class GgufWriter {
   // An entry with these bytes behind its type, whatever they mean.
   void raw(std::string_view key, uint32_t type, std::string_view bytes);
 
-  void tensor(std::string_view name, tensor::DType type, std::span<const int64_t> dims, std::span<const std::byte> data);
+  void tensor(std::string_view name, tensor::DType type, std::span<const int64_t> dims,
+              std::span<const std::byte> data);
   void tensor(std::string_view name, tensor::DType type, std::initializer_list<int64_t> dims,
               std::span<const std::byte> data) {
     tensor(name, type, std::span(dims.begin(), dims.size()), data);

@@ -64,7 +64,8 @@ class Fields {
   Result<std::optional<double>> number(std::string_view name) const {
     const json::value* value = find(name);
     if (value == nullptr) return std::optional<double>{};
-    if (value->is_number() && std::isfinite(value->to_number<double>())) return std::optional(value->to_number<double>());
+    if (value->is_number() && std::isfinite(value->to_number<double>()))
+      return std::optional(value->to_number<double>());
     return error(ErrorCode::kInvalidFile, "field '{}' is not a number", name);
   }
   Result<std::optional<std::string>> text(std::string_view name) const {
@@ -96,7 +97,8 @@ struct Translation {
   std::string key(std::string_view name) const { return fmt::format("{}.{}", out.architecture, name); }
   Result<std::optional<uint64_t>> copy_natural(std::string_view field, std::string_view name) {
     BRIO_TRY(std::optional<uint64_t> value, in.natural(field));
-    if (value && *value > UINT32_MAX) return error(ErrorCode::kInvalidFile, "field '{}' is {}, out of range", field, *value);
+    if (value && *value > UINT32_MAX)
+      return error(ErrorCode::kInvalidFile, "field '{}' is {}, out of range", field, *value);
     if (value) out.keys.u32(key(name), static_cast<uint32_t>(*value));
     return value;
   }
@@ -127,8 +129,8 @@ Result<void> check_supported(const Fields& in, const Family& family) {
 
 Result<void> translate_shape(Translation& t) {
   constexpr std::pair<std::string_view, std::string_view> kRequired[] = {
-      {"hidden_size", "embedding_length"},         {"intermediate_size", "feed_forward_length"},
-      {"num_hidden_layers", "block_count"},        {"num_attention_heads", "attention.head_count"},
+      {"hidden_size", "embedding_length"},           {"intermediate_size", "feed_forward_length"},
+      {"num_hidden_layers", "block_count"},          {"num_attention_heads", "attention.head_count"},
       {"max_position_embeddings", "context_length"}, {"vocab_size", "vocab_size"}};
   for (const auto& [field, name] : kRequired) {
     BRIO_TRY(std::optional<uint64_t> value, t.copy_natural(field, name));
@@ -140,8 +142,8 @@ Result<void> translate_shape(Translation& t) {
   if (!kv_heads) t.out.keys.u32(t.key("attention.head_count_kv"), static_cast<uint32_t>(*heads));
   BRIO_TRY(std::optional<uint64_t> head_dim, t.in.natural("head_dim"));
   if (!head_dim && *hidden % *heads != 0) {
-    return error(ErrorCode::kInvalidFile, "field 'hidden_size' {} is not a multiple of 'num_attention_heads' {}", *hidden,
-                 *heads);
+    return error(ErrorCode::kInvalidFile, "field 'hidden_size' {} is not a multiple of 'num_attention_heads' {}",
+                 *hidden, *heads);
   }
   const uint64_t dim = head_dim.value_or(*hidden / *heads);
   if (dim == 0 || dim > UINT16_MAX) return error(ErrorCode::kInvalidFile, "field 'head_dim' is {}, out of range", dim);
@@ -175,7 +177,8 @@ Result<void> translate_rope_scaling(Translation& t, const Fields& scaling) {
   BRIO_TRY(std::optional<bool> truncate, scaling.boolean("truncate"));
   if (!truncate.value_or(true)) return error(ErrorCode::kUnsupported, "field 'rope_scaling': 'truncate' is false");
   BRIO_TRY(std::optional<double> factor, scaling.number("factor"));
-  if (!factor || *factor <= 0) return error(ErrorCode::kInvalidFile, "field 'rope_scaling': 'factor' is missing or not positive");
+  if (!factor || *factor <= 0)
+    return error(ErrorCode::kInvalidFile, "field 'rope_scaling': 'factor' is missing or not positive");
   t.out.keys.string(t.key("rope.scaling.type"), *type);
   t.out.keys.f32(t.key("rope.scaling.factor"), static_cast<float>(*factor));
   if (*type == "linear") return {};
@@ -202,7 +205,8 @@ Result<void> translate_rope(Translation& t) {
   if (parameters != nullptr && Fields(*parameters).object("full_attention") != nullptr) {
     global = Fields(*parameters).object("full_attention");
     local = Fields(*parameters).object("sliding_attention");
-    if (local == nullptr) return error(ErrorCode::kInvalidFile, "field 'rope_parameters': 'sliding_attention' is missing");
+    if (local == nullptr)
+      return error(ErrorCode::kInvalidFile, "field 'rope_parameters': 'sliding_attention' is missing");
   }
   const bool gemma = t.out.architecture == "gemma3";
   const Fields from = global != nullptr && Fields(*global).find("rope_theta") != nullptr ? Fields(*global) : t.in;

@@ -12,9 +12,9 @@ using Pair = std::pair<std::string_view, std::string_view>;
 constexpr Pair kTop[] = {{"embed_tokens", "token_embd"}, {"norm", "output_norm"}, {"lm_head", "output"}};
 
 constexpr Pair kLayer[] = {
-    {"input_layernorm", "attn_norm"},      {"self_attn.q_proj", "attn_q"},      {"self_attn.k_proj", "attn_k"},
-    {"self_attn.v_proj", "attn_v"},        {"self_attn.o_proj", "attn_output"}, {"self_attn.q_norm", "attn_q_norm"},
-    {"self_attn.k_norm", "attn_k_norm"},   {"mlp.gate_proj", "ffn_gate"},       {"mlp.up_proj", "ffn_up"},
+    {"input_layernorm", "attn_norm"},    {"self_attn.q_proj", "attn_q"},      {"self_attn.k_proj", "attn_k"},
+    {"self_attn.v_proj", "attn_v"},      {"self_attn.o_proj", "attn_output"}, {"self_attn.q_norm", "attn_q_norm"},
+    {"self_attn.k_norm", "attn_k_norm"}, {"mlp.gate_proj", "ffn_gate"},       {"mlp.up_proj", "ffn_up"},
     {"mlp.down_proj", "ffn_down"},
 };
 
@@ -60,7 +60,8 @@ std::optional<std::string> gguf_tensor_name(std::string_view architecture, std::
   if (const auto top = look_up(kTop, stem)) return std::string(*top).append(suffix);
   if (!remove_prefix(stem, "layers.")) return std::string(hf_name);
   const std::string_view number = stem.substr(0, stem.find('.'));
-  const bool digits = !number.empty() && std::all_of(number.begin(), number.end(), [](unsigned char c) { return std::isdigit(c); });
+  const bool digits =
+      !number.empty() && std::all_of(number.begin(), number.end(), [](unsigned char c) { return std::isdigit(c); });
   if (!digits || number.size() == stem.size()) return std::string(hf_name);
   const auto part = layer_part(architecture, stem.substr(number.size() + 1));
   if (!part) return std::string(hf_name);

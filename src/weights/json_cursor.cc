@@ -31,7 +31,8 @@ void JsonCursor::skip_space() {
 }
 
 Error JsonCursor::unexpected(std::string_view wanted) const {
-  if (position_ >= text_.size()) return error(ErrorCode::kInvalidFile, "the header ends at byte {} before {}", offset(), wanted);
+  if (position_ >= text_.size())
+    return error(ErrorCode::kInvalidFile, "the header ends at byte {} before {}", offset(), wanted);
   return error(ErrorCode::kInvalidFile, "byte {} of the header is {:#04x}, expected {}", offset(),
                static_cast<unsigned char>(text_[position_]), wanted);
 }

@@ -16,12 +16,12 @@ class JsonCursor {
   JsonCursor(std::string_view text, uint64_t base) : text_(text), base_(base) {}
 
   uint64_t offset() const { return base_ + position_; }
-  bool at(char c);                 // skips white space; is `c` next?
-  bool accept(char c);             // the same, and steps over it
-  Result<void> expect(char c);     // the same, or an error
-  Result<std::string> string();    // escapes decoded to UTF-8
-  Result<uint64_t> natural();      // digits only, at most 2^63 - 1
-  Result<void> expect_end();       // nothing but white space is left
+  bool at(char c);               // skips white space; is `c` next?
+  bool accept(char c);           // the same, and steps over it
+  Result<void> expect(char c);   // the same, or an error
+  Result<std::string> string();  // escapes decoded to UTF-8
+  Result<uint64_t> natural();    // digits only, at most 2^63 - 1
+  Result<void> expect_end();     // nothing but white space is left
 
  private:
   void skip_space();

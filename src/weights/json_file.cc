@@ -17,7 +17,8 @@ constexpr int kMaxDepth = 32;
 Result<std::string> read_text_file(const std::filesystem::path& path, uint64_t max_bytes) {
   BRIO_TRY(MappedFile file, MappedFile::open(path));
   if (file.bytes().size() > max_bytes) {
-    return error(ErrorCode::kInvalidFile, "{}: {} bytes, the most is {}", path.string(), file.bytes().size(), max_bytes);
+    return error(ErrorCode::kInvalidFile, "{}: {} bytes, the most is {}", path.string(), file.bytes().size(),
+                 max_bytes);
   }
   return std::string(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
 }

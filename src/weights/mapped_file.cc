@@ -25,7 +25,7 @@ Result<MappedFile> MappedFile::open(const std::filesystem::path& path) {
   // O_NONBLOCK: opening a pipe by mistake must not wait for a writer.
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return system_error(path, "cannot open");
-  struct stat info{};
+  struct stat info {};
   if (fstat(fd, &info) != 0) {
     Error failure = system_error(path, "cannot examine");
     close(fd);

@@ -1,8 +1,8 @@
 // MappedFile: a regular file mapped read-only, for as long as the object lives.
 //
-// Bytes are shared with the page cache, so an unread tensor costs no memory. drop() gives back the pages of a range that
-// has been packed; reading them again is legal and reads the file again. A file that shrinks while mapped raises SIGBUS
-// on access, as any mapping does. Any thread may read.
+// Bytes are shared with the page cache, so an unread tensor costs no memory. drop() gives back the pages of a range
+// that has been packed; reading them again is legal and reads the file again. A file that shrinks while mapped raises
+// SIGBUS on access, as any mapping does. Any thread may read.
 #pragma once
 
 #include <cstddef>

@@ -17,11 +17,11 @@ constexpr std::string_view kTypeNames[] = {"u8",   "i8",     "u16",   "i16", "u3
 constexpr uint8_t kTypeBytes[] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};  // 0: of varying size
 constexpr uint32_t kNumTypes = std::size(kTypeNames);
 
-Result<ValueType> read_type(ByteReader& in, std::string_view key) {
+Result<ValueType> read_type(ByteReader& in) {
   const uint64_t offset = in.offset();
   BRIO_TRY(uint32_t number, in.number<uint32_t>("a value type"));
   if (number < kNumTypes) return static_cast<ValueType>(number);
-  return error(ErrorCode::kInvalidFile, "key '{}' has the unknown value type {} (byte {})", key, number, offset);
+  return error(ErrorCode::kInvalidFile, "unknown value type {} (byte {})", number, offset);
 }
 
 Error in_key(std::string_view key, Error cause) {
@@ -30,12 +30,12 @@ Error in_key(std::string_view key, Error cause) {
 }
 
 // Walks over `count` elements; each consumes bytes, so the loop ends at the latest with the file.
-Result<void> skip_elements(ByteReader& in, std::string_view key, ValueType type, uint64_t count, int depth) {
+Result<void> skip_elements(ByteReader& in, ValueType type, uint64_t count, int depth) {
   const uint64_t size = kTypeBytes[static_cast<int>(type)];
   if (size != 0) {
     if (count > in.remaining() / size) {
-      return error(ErrorCode::kInvalidFile, "{} {} values at byte {} do not fit in the {} bytes left", count, name(type),
-                   in.offset(), in.remaining());
+      return error(ErrorCode::kInvalidFile, "{} {} values at byte {} do not fit in the {} bytes left", count,
+                   name(type), in.offset(), in.remaining());
     }
     BRIO_TRY_OK(in.take(count * size, "values"));
     return {};
@@ -48,9 +48,9 @@ Result<void> skip_elements(ByteReader& in, std::string_view key, ValueType type,
     return error(ErrorCode::kInvalidFile, "arrays nest deeper than {} at byte {}", kMaxArrayDepth, in.offset());
   }
   for (uint64_t i = 0; i < count; ++i) {
-    BRIO_TRY(ValueType element, read_type(in, key));
+    BRIO_TRY(ValueType element, read_type(in));
     BRIO_TRY(uint64_t inner, in.number<uint64_t>("an array length"));
-    BRIO_TRY_OK(skip_elements(in, key, element, inner, depth + 1));
+    BRIO_TRY_OK(skip_elements(in, element, inner, depth + 1));
   }
   return {};
 }
@@ -62,7 +62,7 @@ Result<MetadataEntry> read_entry(ByteReader& in) {
   if (entry.key.empty() || entry.key.size() > kMaxKeyBytes) {
     return error(ErrorCode::kInvalidFile, "a metadata key of {} bytes at byte {}", entry.key.size(), entry.offset);
   }
-  BRIO_TRY(entry.type, read_type(in, entry.key));
+  BRIO_TRY(entry.type, read_type(in));
   entry.element = entry.type;
   if (entry.type == ValueType::kString) {
     BRIO_TRY(std::string_view text, in.string("its text"));
@@ -70,11 +70,11 @@ Result<MetadataEntry> read_entry(ByteReader& in) {
     return entry;
   }
   if (entry.type == ValueType::kArray) {
-    BRIO_TRY(entry.element, read_type(in, entry.key));
+    BRIO_TRY(entry.element, read_type(in));
     BRIO_TRY(entry.count, in.number<uint64_t>("an array length"));
   }
   ByteReader start = in;
-  BRIO_TRY_OK(skip_elements(in, entry.key, entry.element, entry.count, 1));
+  BRIO_TRY_OK(skip_elements(in, entry.element, entry.count, 1));
   BRIO_TRY(entry.bytes, start.take(in.offset() - start.offset(), "values"));
   return entry;
 }
@@ -90,21 +90,34 @@ T load(const std::byte* p) {
 template <typename Visit>
 auto visit_scalar(ValueType type, const std::byte* p, Visit visit) {
   switch (type) {
-    case ValueType::kU8: return visit(load<uint8_t>(p));
-    case ValueType::kI8: return visit(load<int8_t>(p));
-    case ValueType::kU16: return visit(load<uint16_t>(p));
-    case ValueType::kI16: return visit(load<int16_t>(p));
-    case ValueType::kU32: return visit(load<uint32_t>(p));
-    case ValueType::kI32: return visit(load<int32_t>(p));
-    case ValueType::kF32: return visit(load<float>(p));
-    case ValueType::kU64: return visit(load<uint64_t>(p));
-    case ValueType::kI64: return visit(load<int64_t>(p));
-    case ValueType::kF64: return visit(load<double>(p));
-    default: return visit(load<uint8_t>(p) != 0);
+    case ValueType::kU8:
+      return visit(load<uint8_t>(p));
+    case ValueType::kI8:
+      return visit(load<int8_t>(p));
+    case ValueType::kU16:
+      return visit(load<uint16_t>(p));
+    case ValueType::kI16:
+      return visit(load<int16_t>(p));
+    case ValueType::kU32:
+      return visit(load<uint32_t>(p));
+    case ValueType::kI32:
+      return visit(load<int32_t>(p));
+    case ValueType::kF32:
+      return visit(load<float>(p));
+    case ValueType::kU64:
+      return visit(load<uint64_t>(p));
+    case ValueType::kI64:
+      return visit(load<int64_t>(p));
+    case ValueType::kF64:
+      return visit(load<double>(p));
+    default:
+      return visit(load<uint8_t>(p) != 0);
   }
 }
 
-bool is_float(ValueType type) { return type == ValueType::kF32 || type == ValueType::kF64; }
+bool is_float(ValueType type) {
+  return type == ValueType::kF32 || type == ValueType::kF64;
+}
 bool is_integer(ValueType type) {
   return !is_float(type) && type != ValueType::kBool && type != ValueType::kString && type != ValueType::kArray;
 }
@@ -116,11 +129,15 @@ Error wrong_type(const MetadataEntry& entry, std::string_view wanted) {
                entry.offset);
 }
 
-Error missing(std::string_view key) { return error(ErrorCode::kInvalidFile, "key '{}' is missing", key); }
+Error missing(std::string_view key) {
+  return error(ErrorCode::kInvalidFile, "key '{}' is missing", key);
+}
 
 }  // namespace
 
-std::string_view name(ValueType type) { return kTypeNames[static_cast<int>(type)]; }
+std::string_view name(ValueType type) {
+  return kTypeNames[static_cast<int>(type)];
+}
 
 Result<Metadata> Metadata::parse(ByteReader& in, uint64_t count) {
   if (count > in.remaining() / kMinEntryBytes) {
@@ -203,8 +220,12 @@ Result<std::string_view> Metadata::string(std::string_view key) const {
 Result<uint64_t> Metadata::u64_or(std::string_view key, uint64_t fallback) const {
   return has(key) ? u64(key) : fallback;
 }
-Result<int64_t> Metadata::i64_or(std::string_view key, int64_t fallback) const { return has(key) ? i64(key) : fallback; }
-Result<double> Metadata::f64_or(std::string_view key, double fallback) const { return has(key) ? f64(key) : fallback; }
+Result<int64_t> Metadata::i64_or(std::string_view key, int64_t fallback) const {
+  return has(key) ? i64(key) : fallback;
+}
+Result<double> Metadata::f64_or(std::string_view key, double fallback) const {
+  return has(key) ? f64(key) : fallback;
+}
 Result<bool> Metadata::boolean_or(std::string_view key, bool fallback) const {
   return has(key) ? boolean(key) : fallback;
 }
@@ -264,7 +285,8 @@ std::string Metadata::describe(const MetadataEntry& entry) {
     const std::string_view text(reinterpret_cast<const char*>(entry.bytes.data()), entry.bytes.size());
     std::string shown;
     for (const char c : text.substr(0, kShown)) shown += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-    return text.size() > kShown ? fmt::format("\"{}...\" ({} bytes)", shown, text.size()) : fmt::format("\"{}\"", shown);
+    return text.size() > kShown ? fmt::format("\"{}...\" ({} bytes)", shown, text.size())
+                                : fmt::format("\"{}\"", shown);
   }
   return visit_scalar(entry.type, entry.bytes.data(), [](auto value) { return fmt::format("{}", value); });
 }

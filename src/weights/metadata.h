@@ -5,8 +5,8 @@
 //   BRIO_TRY(auto tokens, metadata.strings("tokenizer.ggml.tokens"));      // views into the file
 //
 // A getter fails with the key and its byte offset when the value has another type, and with the key when it is missing;
-// the _or getters return the fallback only for a missing key. Everything is checked against the end of the bytes once, in
-// parse(); getters never read outside. Views live as long as the bytes. Immutable after parse: any thread.
+// the _or getters return the fallback only for a missing key. Everything is checked against the end of the bytes once,
+// in parse(); getters never read outside. Views live as long as the bytes. Immutable after parse: any thread.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +22,7 @@
 namespace brio::weights {
 
 // GGUF's own numbers.
-enum class ValueType : uint8_t {
-  kU8, kI8, kU16, kI16, kU32, kI32, kF32, kBool, kString, kArray, kU64, kI64, kF64
-};
+enum class ValueType : uint8_t { kU8, kI8, kU16, kI16, kU32, kI32, kF32, kBool, kString, kArray, kU64, kI64, kF64 };
 std::string_view name(ValueType type);  // "u8", "string", ...
 
 struct MetadataEntry {

@@ -1,6 +1,6 @@
 // Reorders the rows of q and k projections from interleaved rotary pairs (2i, 2i + 1), as GGUF files of architecture
-// llama store them, to half-split pairs (i, i + rotary_dim / 2), brio's one convention. Rows stay whole, so blocks of any
-// type move unchanged and every product keeps its bits.
+// llama store them, to half-split pairs (i, i + rotary_dim / 2), brio's one convention. Rows stay whole, so blocks of
+// any type move unchanged and every product keeps its bits.
 #pragma once
 
 #include <cstddef>

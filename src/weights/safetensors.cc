@@ -73,7 +73,8 @@ Result<void> Safetensors::add_shards(const std::filesystem::path& index_path) {
   for (const std::string& shard : shards) BRIO_TRY_OK(add_file(index_path.parent_path() / shard));
   for (const auto& [name, shard] : map->get_object()) {
     const SafetensorsTensor* found = find(std::string_view(name));
-    if (found != nullptr && paths_[static_cast<size_t>(found->file)].filename() == std::string_view(shard.get_string())) {
+    if (found != nullptr &&
+        paths_[static_cast<size_t>(found->file)].filename() == std::string_view(shard.get_string())) {
       continue;
     }
     return error(ErrorCode::kInvalidFile, "{}: tensor '{}' is not in '{}'", index_path.string(), std::string_view(name),

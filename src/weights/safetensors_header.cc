@@ -1,5 +1,5 @@
-// The header of one safetensors file: u64 length, then JSON {name: {dtype, shape, data_offsets}, "__metadata__": {...}},
-// then the data, which the offsets must cover without gap or overlap.
+// The header of one safetensors file: u64 length, then JSON {name: {dtype, shape, data_offsets}, "__metadata__":
+// {...}}, then the data, which the offsets must cover without gap or overlap.
 #include <algorithm>
 #include <optional>
 #include <unordered_set>
@@ -79,7 +79,8 @@ Result<Entry> read_entry(JsonCursor& in) {
     }
     return {};
   }));
-  for (const auto& [present, field] : {std::pair{!entry.dtype.empty(), "dtype"}, {entry.shape.has_value(), "shape"},
+  for (const auto& [present, field] : {std::pair{!entry.dtype.empty(), "dtype"},
+                                       {entry.shape.has_value(), "shape"},
                                        {entry.offsets.has_value(), "data_offsets"}}) {
     if (!present) return error(ErrorCode::kInvalidFile, "field '{}' is missing before byte {}", field, in.offset());
   }
@@ -103,8 +104,9 @@ Result<SafetensorsTensor> check_entry(const Entry& entry, std::span<const std::b
   }
   const auto [begin, end] = *entry.offsets;
   if (begin > end || end > data.size()) {
-    Error outside = error(ErrorCode::kInvalidFile, "'data_offsets' [{}, {}) lie outside the {} bytes of data at byte {}",
-                          begin, end, data.size(), data_start);
+    Error outside =
+        error(ErrorCode::kInvalidFile, "'data_offsets' [{}, {}) lie outside the {} bytes of data at byte {}", begin,
+              end, data.size(), data_start);
     outside.hint = "The file may be incomplete.";
     return outside;
   }

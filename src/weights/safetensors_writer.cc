@@ -10,8 +10,8 @@ void SafetensorsWriter::tensor(std::string_view name, tensor::DType type, const 
                                std::span<const std::byte> data) {
   const size_t begin = data_.size();
   data_.append(reinterpret_cast<const char*>(data.data()), data.size());
-  header_ += fmt::format(R"({}"{}":{{"dtype":"{}","shape":[{}],"data_offsets":[{},{}]}})", header_.empty() ? "" : ",", name,
-                         tensor::name(type), fmt::join(shape, ","), begin, data_.size());
+  header_ += fmt::format(R"({}"{}":{{"dtype":"{}","shape":[{}],"data_offsets":[{},{}]}})", header_.empty() ? "" : ",",
+                         name, tensor::name(type), fmt::join(shape, ","), begin, data_.size());
 }
 
 std::string SafetensorsWriter::assemble(std::string_view header, std::string_view data) {
