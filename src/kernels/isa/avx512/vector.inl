@@ -76,7 +76,7 @@ BRIO_LANE_INLINE F32x16 round_bf16(F32x16 a) {
   return {as_float(_mm512_mask_blend_epi32(small, normal, signed_zero))};
 }
 
-BRIO_LANE_INLINE F32x16 swap_pairs(F32x16 a) { return {_mm512_permute_ps(a.v, 0xB1)}; }
+BRIO_LANE_INLINE F32x16 swap_pairs(F32x16 a) { return {_mm512_shuffle_ps(a.v, a.v, 0xB1)}; }
 BRIO_LANE_INLINE F32x16 load_twice(const float* p) {
   const __m512i twice = _mm512_set_epi32(7, 7, 6, 6, 5, 5, 4, 4, 3, 3, 2, 2, 1, 1, 0, 0);
   return {_mm512_permutexvar_ps(twice, _mm512_castps256_ps512(_mm256_loadu_ps(p)))};
