@@ -1,0 +1,262 @@
+// Attention kernels: every ISA and every grouping of queries equals reference/attention_reference.cc bit for bit, whatever
+// lies in tokens nobody may see; and the reference is close to exact arithmetic.
+#include "kernels/attention.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "base/arena.h"
+#include "base/cpu.h"
+#include "base/rng.h"
+#include "kernels/reference/attention_reference.h"
+#include "kernels/reference/row_reference.h"
+#include "kernels/tables_under_test.h"
+
+namespace brio::kernels {
+namespace {
+
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+
+// One KV head's cache: tiles filled with NaN, then tokens written by the kernels under test.
+class Cache {
+ public:
+  Cache(const AttentionKernels& kernels, bool bf16, int head_dim, int num_tokens)
+      : kernels_(kernels), bf16_(bf16), head_dim_(head_dim) {
+    tile_bytes_ = (static_cast<size_t>(kTileTokens) * head_dim * (bf16 ? 2 : 4) + 63) / 64 * 64;
+    num_tiles_ = (num_tokens + kTileTokens - 1) / kTileTokens;
+    memory_ = std::move(AlignedBuffer::create(2 * tile_bytes_ * num_tiles_)).value();
+    std::memset(memory_.data(), 0xff, memory_.size_bytes());  // NaN as bf16 and as f32
+    k_.assign(static_cast<size_t>(num_tokens) * head_dim, kNaN);
+    v_ = k_;
+  }
+
+  void write(int token, const std::vector<float>& k, const std::vector<float>& v) {
+    kernels_.store_key[bf16_ ? 0 : 1](k.data(), head_dim_, token % kTileTokens, tile(token / kTileTokens, 0));
+    kernels_.store_value[bf16_ ? 0 : 1](v.data(), head_dim_, token % kTileTokens, tile(token / kTileTokens, 1));
+    for (int d = 0; d < head_dim_; ++d) {
+      k_[static_cast<size_t>(token) * head_dim_ + d] = bf16_ ? reference::round_bf16(k[d]) : k[d];
+      v_[static_cast<size_t>(token) * head_dim_ + d] = bf16_ ? reference::round_bf16(v[d]) : v[d];
+    }
+  }
+
+  AttentionSplit split(int index) const {
+    AttentionSplit split;
+    for (int i = 0; i < kSplitTiles && index * kSplitTiles + i < num_tiles_; ++i) {
+      split.k[i] = tile(index * kSplitTiles + i, 0);
+      split.v[i] = tile(index * kSplitTiles + i, 1);
+    }
+    return split;
+  }
+
+  reference::AttentionKeys keys() const { return {bf16_, head_dim_, k_, v_}; }
+  int head_dim() const { return head_dim_; }
+  bool bf16() const { return bf16_; }
+
+ private:
+  std::byte* tile(int index, int which) const { return memory_.data() + (2 * index + which) * tile_bytes_; }
+
+  const AttentionKernels& kernels_;
+  bool bf16_;
+  int head_dim_;
+  size_t tile_bytes_ = 0;
+  int num_tiles_ = 0;
+  AlignedBuffer memory_;
+  std::vector<float> k_;
+  std::vector<float> v_;
+};
+
+struct Query {
+  std::vector<float> q;
+  int begin = 0;
+  int end = 0;
+};
+
+std::vector<float> random_vector(Rng& rng, int n, float size) {
+  std::vector<float> x(n);
+  for (float& v : x) v = rng.uniform(-size, size);
+  return x;
+}
+
+// Attends all queries, `group` at a time, split after split.
+std::vector<std::vector<float>> run(const AttentionKernels& kernels, const Cache& cache, const std::vector<Query>& queries,
+                                    int group, AttentionParameters parameters) {
+  std::vector<std::vector<float>> outs(queries.size(), std::vector<float>(cache.head_dim()));
+  std::vector<AttentionState> states(queries.size());
+  int last = 0;
+  for (size_t i = 0; i < queries.size(); ++i) {
+    states[i].out = outs[i].data();
+    last = std::max(last, queries[i].end);
+  }
+  for (int split = 0; split * kSplitTokens < last; ++split) {
+    AttentionQueries batch;
+    const auto flush = [&] {
+      if (batch.count > 0) kernels.attend[cache.bf16() ? 0 : 1](batch, cache.split(split), parameters);
+      batch.count = 0;
+    };
+    for (size_t i = 0; i < queries.size(); ++i) {
+      const int begin = std::max(queries[i].begin - split * kSplitTokens, 0);
+      const int end = std::min(queries[i].end - split * kSplitTokens, kSplitTokens);
+      if (begin >= end) continue;
+      const int at = batch.count++;
+      batch.q[at] = queries[i].q.data();
+      batch.begin[at] = begin;
+      batch.end[at] = end;
+      batch.state[at] = &states[i];
+      if (batch.count == group) flush();
+    }
+    flush();
+  }
+  for (size_t i = 0; i < queries.size(); ++i) kernels.finish(states[i], cache.head_dim(), outs[i].data());
+  return outs;
+}
+
+::testing::AssertionResult same(const std::vector<float>& got, const std::vector<float>& want) {
+  for (size_t d = 0; d < want.size(); ++d) {
+    if (std::memcmp(&got[d], &want[d], sizeof(float)) != 0 && !(std::isnan(got[d]) && std::isnan(want[d]))) {
+      return ::testing::AssertionFailure() << "channel " << d << ": " << got[d] << " instead of " << want[d];
+    }
+  }
+  return ::testing::AssertionSuccess();
+}
+
+class Attention : public ::testing::Test {
+ protected:
+  void SetUp() override { set_float_mode(); }
+};
+
+// Causal queries (each sees the token before it and all earlier ones, or the last few in a window) at positions whose tails
+// take every length modulo 32 between them; groups of 1 to 6; NaN in every token not written yet.
+TEST_F(Attention, EveryIsaAndGroupingEqualsTheReference) {
+  struct Case {
+    int head_dim, num_tokens, window;
+    float softcap;
+  };
+  const Case cases[] = {{64, 70, 0, 0}, {64, 600, 0, 0}, {80, 300, 5, 0}, {128, 290, 0, 30}, {256, 40, 33, 0}, {18, 280, 0, 0}};
+  for (const TableUnderTest& table : tables_under_test()) {
+    for (const Case& c : cases) {
+      for (bool bf16 : {true, false}) {
+        Rng rng(static_cast<uint64_t>(c.head_dim + c.num_tokens));
+        Cache cache(*table.attention, bf16, c.head_dim, c.num_tokens + 40);
+        for (int t = 0; t < c.num_tokens; ++t) cache.write(t, random_vector(rng, c.head_dim, 2), random_vector(rng, c.head_dim, 2));
+        std::vector<Query> queries;
+        for (int end = std::max(1, c.num_tokens - 36); end <= c.num_tokens; ++end) {
+          queries.push_back({random_vector(rng, c.head_dim, 2), c.window > 0 ? std::max(0, end - c.window) : 0, end});
+        }
+        const AttentionParameters parameters = {c.head_dim, 0.17F, c.softcap, false};
+        std::vector<std::vector<float>> want;
+        for (const Query& query : queries) {
+          want.push_back(reference::attention(query.q.data(), cache.keys(), query.begin, query.end, parameters.scale, c.softcap));
+        }
+        for (int group : {1, 2, 3, 4, 5, 6}) {
+          const auto got = run(*table.attention, cache, queries, group, parameters);
+          for (size_t i = 0; i < queries.size(); ++i) {
+            ASSERT_TRUE(same(got[i], want[i])) << table.name << " head_dim " << c.head_dim << " bf16 " << bf16 << " group "
+                                               << group << " keys " << queries[i].begin << ".." << queries[i].end;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_F(Attention, ReferenceIsCloseToExactArithmetic) {
+  for (bool bf16 : {true, false}) {
+    for (int head_dim : {64, 128}) {
+      Rng rng(7);
+      const AttentionKernels& kernels = attention_kernels(Isa::kScalar);
+      Cache cache(kernels, bf16, head_dim, 700);
+      for (int t = 0; t < 700; ++t) cache.write(t, random_vector(rng, head_dim, 2), random_vector(rng, head_dim, 2));
+      for (int end : {1, 2, 31, 32, 33, 255, 256, 257, 700}) {
+        const std::vector<float> q = random_vector(rng, head_dim, 3);
+        const float scale = 0.125F;
+        const reference::AttentionKeys keys = cache.keys();
+        double largest = 0.0;  // of scale sum |q k|
+        for (int t = 0; t < end; ++t) {
+          double s = 0.0;
+          for (int d = 0; d < head_dim; ++d) s += std::fabs(double{q[d]} * keys.k[static_cast<size_t>(t) * head_dim + d]);
+          largest = std::max(largest, s * scale);
+        }
+        // Scores err by q's rounding and one rounding a term; exp turns 2x that (score and max) into a relative error of
+        // p; p is rounded; sums of up to 256 + merges; |v| <= 2.
+        const double unit = bf16 ? 0x1p-9 : 0.0;
+        const double score_error = largest * (unit + (head_dim + 4) * 0x1p-24);
+        const double bound = 2.0 * (std::expm1(2 * score_error) + unit + 600 * 0x1p-24);
+        const std::vector<float> got = reference::attention(q.data(), keys, 0, end, scale, 0.0F);
+        const std::vector<double> want = reference::exact_attention(q.data(), keys, 0, end, scale, 0.0F);
+        for (int d = 0; d < head_dim; ++d) ASSERT_NEAR(got[d], want[d], bound) << bf16 << ' ' << end;
+      }
+    }
+  }
+}
+
+// A later token whose value is infinite reaches the queries that see it and no other, in whatever company they run.
+TEST_F(Attention, ValuesThatAreNotFiniteStayWithWhoSeesThem) {
+  for (const TableUnderTest& table : tables_under_test()) {
+    for (bool bf16 : {true, false}) {
+      Rng rng(11);
+      Cache cache(*table.attention, bf16, 64, 64);
+      for (int t = 0; t < 40; ++t) {
+        std::vector<float> v = random_vector(rng, 64, 1);
+        if (t == 35) v[3] = std::numeric_limits<float>::infinity();
+        cache.write(t, random_vector(rng, 64, 1), v);
+      }
+      std::vector<Query> queries;
+      for (int end : {34, 35, 36, 38}) queries.push_back({random_vector(rng, 64, 1), 0, end});
+      queries.push_back({random_vector(rng, 64, 1), 36, 40});
+      const auto got = run(*table.attention, cache, queries, 5, {64, 0.125F, 0.0F, false});
+      for (size_t i = 0; i < queries.size(); ++i) {
+        const Query& query = queries[i];
+        ASSERT_TRUE(same(got[i], reference::attention(query.q.data(), cache.keys(), query.begin, query.end, 0.125F, 0.0F)))
+            << table.name << ' ' << i;
+        EXPECT_EQ(std::isfinite(got[i][3]), i == 0 || i == 1 || i == 4);
+      }
+    }
+  }
+}
+
+// Splits attended apart and merged equal splits attended in a row.
+TEST_F(Attention, MergeOfSplitsEqualsAttendingThemInOrder) {
+  for (const TableUnderTest& table : tables_under_test()) {
+    Rng rng(13);
+    const int head_dim = 80;
+    Cache cache(*table.attention, true, head_dim, 1100);
+    for (int t = 0; t < 1100; ++t) cache.write(t, random_vector(rng, head_dim, 3), random_vector(rng, head_dim, 2));
+    const Query query = {random_vector(rng, head_dim, 3), 100, 1090};
+    const AttentionParameters parameters = {head_dim, 0.3F, 0.0F, true};
+    const std::vector<float> want = run(*table.attention, cache, {query}, 1, parameters)[0];
+    std::vector<float> out(head_dim);
+    AttentionState state = {0, 0, out.data()};
+    for (int s = 0; s < 5; ++s) {
+      std::vector<float> part_out(head_dim);
+      AttentionState part = {0, 0, part_out.data()};
+      AttentionQueries one = {1, {query.q.data()}, {std::max(0, 100 - s * 256)}, {std::min(256, 1090 - s * 256)}, {&part}};
+      table.attention->attend[0](one, cache.split(s), parameters);
+      table.attention->merge(state, part, head_dim);
+    }
+    table.attention->finish(state, head_dim, out.data());
+    EXPECT_TRUE(same(out, want)) << table.name;
+  }
+}
+
+// NaN queries give NaN, and do not touch their neighbours.
+TEST_F(Attention, NaNQueriesStayAlone) {
+  for (const TableUnderTest& table : tables_under_test()) {
+    Rng rng(17);
+    Cache cache(*table.attention, true, 64, 64);
+    for (int t = 0; t < 40; ++t) cache.write(t, random_vector(rng, 64, 1), random_vector(rng, 64, 1));
+    std::vector<Query> queries(3, Query{random_vector(rng, 64, 1), 0, 40});
+    const auto want = run(*table.attention, cache, queries, 1, {64, 0.125F, 0.0F, false});
+    queries[1].q[5] = kNaN;
+    const auto got = run(*table.attention, cache, queries, 3, {64, 0.125F, 0.0F, false});
+    EXPECT_TRUE(same(got[0], want[0])) << table.name;
+    EXPECT_TRUE(same(got[2], want[2])) << table.name;
+    for (float x : got[1]) EXPECT_TRUE(std::isnan(x)) << table.name;
+  }
+}
+
+}  // namespace
+}  // namespace brio::kernels
