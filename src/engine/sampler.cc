@@ -1,0 +1,119 @@
+#include "engine/sampler.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "engine/sequence.h"
+#include "ops/logits.h"
+
+namespace brio::engine {
+namespace {
+
+// Below this a division by the temperature would leave the range of fp32; the draw is greedy for any real logits.
+constexpr float kGreedyTemperature = 1e-5F;
+
+bool adjusts(const DrawContext& context) {
+  return !context.sampling->logit_bias.empty() || has_penalties(*context.sampling) || !context.banned.empty();
+}
+
+Error not_finite() { return error(ErrorCode::kNumeric, "the model's logits are NaN or infinite"); }
+
+void penalize(const SamplingParams& sampling, const TokenCounts& counts, std::span<float> logits) {
+  for (const auto& [token, count] : counts.counts()) {
+    float& logit = logits[static_cast<size_t>(token)];
+    logit = logit > 0.0F ? logit / sampling.repetition_penalty : logit * sampling.repetition_penalty;
+    logit -= sampling.frequency_penalty * static_cast<float>(count.in_output);
+    if (count.in_output > 0) logit -= sampling.presence_penalty;
+  }
+}
+
+}  // namespace
+
+std::span<const float> Sampler::adjusted(std::span<const float> logits, const DrawContext& context) {
+  scratch_.assign(logits.begin(), logits.end());
+  for (const LogitBias& bias : context.sampling->logit_bias) scratch_[static_cast<size_t>(bias.token)] += bias.bias;
+  if (context.counts != nullptr && has_penalties(*context.sampling)) {
+    penalize(*context.sampling, *context.counts, scratch_);
+  }
+  return scratch_;
+}
+
+Result<Draw> Sampler::draw(std::span<const float> logits, const DrawContext& context) {
+  const SamplingParams& sampling = *context.sampling;
+  const ops::Peak raw = ops::find_peak(logits);
+  if (!raw.finite) return not_finite();
+  ops::Peak peak = raw;
+  std::span<const float> row = logits;
+  if (adjusts(context)) {
+    row = adjusted(logits, context);
+    peak = ops::find_peak(row);
+    if (!peak.finite) return not_finite();
+    if (!context.banned.empty()) {
+      for (int32_t token : context.banned) scratch_[static_cast<size_t>(token)] = -std::numeric_limits<float>::infinity();
+      peak.index = static_cast<int32_t>(std::max_element(scratch_.begin(), scratch_.end()) - scratch_.begin());
+      peak.value = scratch_[static_cast<size_t>(peak.index)];
+      if (peak.value == -std::numeric_limits<float>::infinity()) {
+        return error(ErrorCode::kInvalidArgument, "min_tokens is not reached and every token would stop");
+      }
+    }
+  }
+  Draw draw{peak.index, std::nullopt};
+  if (sampling.temperature >= kGreedyTemperature) {
+    const float inverse = 1.0F / sampling.temperature;
+    if (!filters(sampling)) {
+      draw.token = gumbel_argmax(row, peak.value, inverse, context.noise);
+    } else {
+      filter(row, peak.value, inverse, sampling, candidates_);
+      draw.token = gumbel_argmax(candidates_, context.noise);
+    }
+  }
+  if (sampling.logprobs >= 0) draw.logprobs = logprobs(logits, raw.value, draw.token, sampling.logprobs);
+  return draw;
+}
+
+Result<Logprobs> Sampler::score(std::span<const float> logits, int32_t token, int num_top) {
+  const ops::Peak peak = ops::find_peak(logits);
+  if (!peak.finite) return not_finite();
+  return logprobs(logits, peak.value, token, num_top);
+}
+
+Logprobs Sampler::logprobs(std::span<const float> logits, float peak, int32_t token, int num_top) {
+  const double log_sum = ops::log(ops::sum_exp(logits, peak, 1.0F));  // of exp(x - peak)
+  const auto logprob = [&](float score) { return static_cast<float>(static_cast<double>(score) - log_sum); };
+  const float own = logits[static_cast<size_t>(token)];
+  Logprobs result;
+  result.chosen = {token, logprob(own - peak)};
+  result.rank = 1;
+  for (size_t i = 0; i < logits.size(); ++i) {
+    const bool before = logits[i] > own || (logits[i] == own && static_cast<int32_t>(i) < token);
+    result.rank += before ? 1 : 0;
+  }
+  select_top_k(logits, peak, 1.0F, num_top, candidates_);
+  for (const Candidate& candidate : candidates_) result.top.push_back({candidate.token, logprob(candidate.score)});
+  return result;
+}
+
+const Samples& Sampler::sample(const Plan& plan, const StepLogits& logits) {
+  samples_.tokens.clear();
+  samples_.prompts.clear();
+  for (const Chunk& chunk : plan.chunks) {
+    Sequence& sequence = *chunk.sequence;
+    const Request& request = *sequence.request;
+    for (int p = chunk.logits_begin; p < chunk.logits_end; ++p) {
+      const std::span<const float> row = logits.row(chunk.first_logits + p - chunk.logits_begin);
+      if (p + 1 < sequence.num_prompt) {
+        const int32_t token = sequence.tokens[static_cast<size_t>(p) + 1];
+        samples_.prompts.push_back({&sequence, p + 1, score(row, token, request.spec.prompt_logprobs)});
+        continue;
+      }
+      for (int c = sequence.choice; c < sequence.choice + sequence.fan_out; ++c) {
+        const NoiseKey noise{request.seed, static_cast<uint32_t>(c), static_cast<uint32_t>(p) + 1, 0};
+        const DrawContext context{&request.spec.sampling, &sequence.counts, banned(sequence), noise};
+        samples_.tokens.push_back({&sequence, c, draw(row, context)});
+      }
+    }
+  }
+  return samples_;
+}
+
+}  // namespace brio::engine
