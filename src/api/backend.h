@@ -38,9 +38,9 @@ enum class Readiness { kLoading, kReady, kDraining, kFailed };
 
 struct ModelInfo {
   std::string id;
-  int context = 0;     // tokens
-  bool chat = false;   // has a chat template
-  int64_t created = 0; // seconds since 1970
+  int context = 0;      // tokens
+  bool chat = false;    // has a chat template
+  int64_t created = 0;  // seconds since 1970
 };
 
 class Backend {

@@ -1,4 +1,5 @@
-// Native events: one answer as it happens. A call's events arrive in this order, and exactly one of Done and Failed ends it:
+// Native events: one answer as it happens. A call's events arrive in this order, and exactly one of Done and Failed
+// ends it:
 //
 //   Started, then per choice any number of Delta and one Finish (choices interleave), then Done
 //   Failed at any point: before Started the request was refused, after it the answer broke off
@@ -22,6 +23,7 @@ struct TokenLogprob {
 };
 
 struct PositionLogprobs {
+  bool known = true;  // false: the first token of an echoed prompt follows nothing, so it has no probability
   TokenLogprob chosen;
   std::vector<TokenLogprob> top;  // likeliest first, as many as asked for
 };

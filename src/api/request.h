@@ -9,6 +9,8 @@
 #include <variant>
 #include <vector>
 
+#include "base/clock.h"
+
 namespace brio::api {
 
 struct Sampling {
@@ -20,19 +22,21 @@ struct Sampling {
   float frequency_penalty = 0.0F;   // over output
   float presence_penalty = 0.0F;    // over output
   std::vector<std::pair<int32_t, float>> logit_bias;
-  std::optional<uint64_t> seed;     // absent: fresh entropy
+  std::optional<uint64_t> seed;  // absent: fresh entropy
 };
 
 // What every generating request has, chat or plain.
 struct Generation {
   std::string model;
   Sampling sampling;
-  int n = 1;                          // choices per prompt
-  std::optional<int> max_tokens;      // absent: to the end of the context
-  std::vector<std::string> stop;      // never part of the output
+  int n = 1;                      // choices per prompt
+  std::optional<int> max_tokens;  // absent: to the end of the context
+  std::vector<std::string> stop;  // never part of the output
   std::vector<int32_t> stop_token_ids;
   bool ignore_eos = false;
-  int top_logprobs = -1;              // -1: no logprobs; 0: of the chosen token only; k: and of the k likeliest
+  int min_tokens = 0;     // until then nothing but a stop string ends a choice
+  int top_logprobs = -1;  // -1: no logprobs; 0: of the chosen token only; k: and of the k likeliest
+  TimePoint arrival{};    // of the client's request; zero: now
 };
 
 struct ToolCall {
@@ -42,9 +46,9 @@ struct ToolCall {
 };
 
 struct Message {
-  std::string role;                      // system, user, assistant, tool ("developer" is read as system)
-  std::optional<std::string> content;    // text parts are joined; absent where the client sent null
-  std::string reasoning;                 // reasoning_content handed back
+  std::string role;                    // system, user, assistant, tool ("developer" is read as system)
+  std::optional<std::string> content;  // text parts are joined; absent where the client sent null
+  std::string reasoning;               // reasoning_content handed back
   std::string name;
   std::string tool_call_id;
   std::vector<ToolCall> tool_calls;
@@ -63,10 +67,17 @@ using Prompt = std::variant<std::string, std::vector<int32_t>>;  // text, or tok
 struct CompletionRequest {
   Generation generation;
   std::vector<Prompt> prompts;  // at least one; choice index = prompt index * n + choice
-  bool echo = false;            // the prompt's text comes before each answer
+  bool echo = false;            // the prompt's text (and logprobs, where asked for) comes before each answer
 };
 
 using Request = std::variant<ChatRequest, CompletionRequest>;
+
+// How many choices the answer has, over all prompts.
+inline int num_choices(const Request& request) {
+  const auto* completion = std::get_if<CompletionRequest>(&request);
+  if (!completion) return std::get<ChatRequest>(request).generation.n;
+  return completion->generation.n * static_cast<int>(completion->prompts.size());
+}
 
 inline const Generation& generation(const Request& request) {
   return std::visit([](const auto& kind) -> const Generation& { return kind.generation; }, request);

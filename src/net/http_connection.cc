@@ -1,5 +1,6 @@
 #include "net/http_connection.h"
 
+#include <algorithm>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
@@ -7,7 +8,6 @@
 #include <boost/beast/http/field.hpp>
 #include <boost/beast/http/rfc7230.hpp>
 #include <boost/beast/http/status.hpp>
-#include <algorithm>
 #include <cstdio>
 #include <ctime>
 
@@ -19,7 +19,6 @@ namespace beast = boost::beast;
 namespace http = boost::beast::http;
 
 constexpr size_t kMaxWaitingBytes = 64 << 10;  // of pipelined requests while an answer is under way
-
 
 int status_of(const boost::system::error_code& error) {
   if (error == http::error::header_limit) return 431;
@@ -163,8 +162,10 @@ bool Connection::accept_header() {
     refuse(status, reason);
     return false;
   };
-  if (message.version() != 10 && message.version() != 11) return fail(505, "only HTTP/1.0 and HTTP/1.1 are spoken here");
-  if (message.version() == 11 && message.count(http::field::host) != 1) return fail(400, "exactly one Host header is due");
+  if (message.version() != 10 && message.version() != 11)
+    return fail(505, "only HTTP/1.0 and HTTP/1.1 are spoken here");
+  if (message.version() == 11 && message.count(http::field::host) != 1)
+    return fail(400, "exactly one Host header is due");
   if (message.count(http::field::transfer_encoding) > 0) {
     if (message.count(http::field::transfer_encoding) > 1 ||
         !beast::iequals(message[http::field::transfer_encoding], "chunked")) {
@@ -219,8 +220,8 @@ class Exchange final : public Responder {
     run([serial = serial_, response = std::move(response)](Connection& c) { c.reply(serial, response); });
   }
   void begin(int status, std::string content_type, Headers headers) override {
-    run([serial = serial_, status, content_type = std::move(content_type), headers = std::move(headers)](
-            Connection& c) { c.begin(serial, status, content_type, headers); });
+    run([serial = serial_, status, content_type = std::move(content_type),
+         headers = std::move(headers)](Connection& c) { c.begin(serial, status, content_type, headers); });
   }
   void write(std::string bytes) override {
     run([serial = serial_, bytes = std::move(bytes)](Connection& c) { c.write(serial, bytes); });

@@ -1,8 +1,8 @@
 // Connection: one client socket of HttpServer, inside net only. A strand owns all of it.
 //
 // One read is always outstanding (unless the input buffer is full), so that a client that leaves is noticed while its
-// answer is being made. Bytes go to the parser while a request is due and wait in the buffer while an answer is under way
-// (pipelining).
+// answer is being made. Bytes go to the parser while a request is due and wait in the buffer while an answer is under
+// way (pipelining).
 //
 //   idle --first byte--> reading --request complete--> answering --answer written--> idle, or lingering --> closed
 #pragma once
@@ -78,8 +78,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void on_input_end(ErrorCode error);
   void feed();
   void begin_request();
-  bool accept_header();   // false: refused
-  bool reserve_body();    // false: refused
+  bool accept_header();  // false: refused
+  bool reserve_body();   // false: refused
   void release_body();
   void hand_over();
   void refuse(int status, std::string_view reason);
@@ -91,7 +91,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void on_written(ErrorCode error, size_t offset, size_t num_bytes);
   void finish_answer();
   void linger();
-  void drop();   // the client has gone or is too slow
+  void drop();  // the client has gone or is too slow
   void close();
 
   void arm_read_timer(std::chrono::milliseconds timeout);
@@ -117,11 +117,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
   uint64_t serial_ = 0;  // of the request being answered
   bool head_written_ = false;
   bool chunked_ = false;
-  bool ended_ = false;       // the answer's last byte is queued
+  bool ended_ = false;  // the answer's last byte is queued
   bool keep_alive_ = false;
   bool without_body_ = false;  // HEAD
   bool gone_ = false;
-  std::string pending_;    // queued behind in_flight_
+  std::string pending_;  // queued behind in_flight_
   std::string in_flight_;
   bool writing_ = false;
   std::function<void()> on_gone_;

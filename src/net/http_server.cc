@@ -48,8 +48,7 @@ Result<void> HttpServer::State::bind() {
   const HttpServerOptions& options = host.options;
   SystemError failure;
   tcp::resolver resolver(io);
-  const auto found =
-      resolver.resolve(options.host, std::to_string(options.port), tcp::resolver::passive, failure);
+  const auto found = resolver.resolve(options.host, std::to_string(options.port), tcp::resolver::passive, failure);
   if (failure || found.empty()) {
     return error(ErrorCode::kInvalidArgument, "'host': cannot resolve '{}': {}", options.host, failure.message());
   }
@@ -118,9 +117,13 @@ Result<std::unique_ptr<HttpServer>> HttpServer::listen(HttpServerOptions options
 
 HttpServer::HttpServer(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
-HttpServer::~HttpServer() { stop(std::chrono::milliseconds(0)); }
+HttpServer::~HttpServer() {
+  stop(std::chrono::milliseconds(0));
+}
 
-int HttpServer::port() const { return state_->port; }
+int HttpServer::port() const {
+  return state_->port;
+}
 
 HttpServerStats HttpServer::stats() const {
   ConnectionHost& host = state_->host;

@@ -1,5 +1,5 @@
-// HttpServer: HTTP/1.1 for a program that answers slowly and in pieces. First on the path of a request, it knows nothing
-// of models. Every limit that keeps a hostile or stuck peer from costing more than its share is set here.
+// HttpServer: HTTP/1.1 for a program that answers slowly and in pieces. First on the path of a request, it knows
+// nothing of models. Every limit that keeps a hostile or stuck peer from costing more than its share is set here.
 //
 //   BRIO_TRY(auto server, HttpServer::listen(options, [](ServerRequest request, std::shared_ptr<Responder> responder) {
 //     responder->reply({200, "text/plain", "hello\n"});
@@ -32,7 +32,7 @@ struct ServerRequest {
   std::string query;   // after '?'
   Headers headers;     // names in lower case
   std::string body;
-  std::string peer;    // address of the client
+  std::string peer;  // address of the client
 
   std::string_view header(std::string_view lower_case_name) const;  // empty when absent
 };
@@ -44,8 +44,8 @@ struct ServerResponse {
   Headers headers;  // besides the framing ones, which the server adds
 };
 
-// How to answer one request: reply() once, or begin(), write()..., then end() or break_off(). Dropping the last reference
-// before an answer is complete answers 500, or breaks the stream off.
+// How to answer one request: reply() once, or begin(), write()..., then end() or break_off(). Dropping the last
+// reference before an answer is complete answers 500, or breaks the stream off.
 class Responder {
  public:
   virtual ~Responder() = default;
@@ -54,7 +54,8 @@ class Responder {
   virtual void write(std::string bytes) = 0;  // queued; a reader that lets too much pile up is dropped
   virtual void end() = 0;
   virtual void break_off() = 0;  // what was written goes out, then the connection closes without the end mark
-  // Calls back once, on the strand, when the client goes before the answer is complete (at once if it has gone already).
+  // Calls back once, on the strand, when the client goes before the answer is complete (at once if it has gone
+  // already).
   virtual void on_gone(std::function<void()> callback) = 0;
   // Runs work on the connection's strand, in order, whether the client is there or not.
   virtual void post(std::function<void()> work) = 0;
@@ -84,10 +85,10 @@ struct HttpServerOptions {
 struct HttpServerStats {
   int64_t accepted = 0;
   int64_t open = 0;
-  int64_t refused = 0;         // over max_connections
-  int64_t slow_readers = 0;    // dropped: queue full or write timeout
-  int64_t gone = 0;            // clients that left before their answer was complete
-  int64_t bad_requests = 0;    // answered by the server itself
+  int64_t refused = 0;       // over max_connections
+  int64_t slow_readers = 0;  // dropped: queue full or write timeout
+  int64_t gone = 0;          // clients that left before their answer was complete
+  int64_t bad_requests = 0;  // answered by the server itself
 };
 
 class HttpServer {
@@ -100,8 +101,8 @@ class HttpServer {
 
   int port() const;
   HttpServerStats stats() const;
-  // Stops listening, closes idle connections, gives answers under way until the deadline, then closes the rest and joins
-  // the threads. Not from a handler.
+  // Stops listening, closes idle connections, gives answers under way until the deadline, then closes the rest and
+  // joins the threads. Not from a handler.
   void stop(std::chrono::milliseconds grace);
 
  private:

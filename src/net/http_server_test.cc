@@ -61,8 +61,8 @@ class Flag {
 
 // Answers "METHOD path query body".
 void echo(ServerRequest request, const std::shared_ptr<Responder>& responder) {
-  responder->reply({200, "text/plain",
-                    request.method + " " + request.path + " " + request.query + " " + request.body, {}});
+  responder->reply(
+      {200, "text/plain", request.method + " " + request.path + " " + request.query + " " + request.body, {}});
 }
 
 std::unique_ptr<HttpServer> serve(HttpServerOptions options, Handler handler) {
@@ -71,7 +71,9 @@ std::unique_ptr<HttpServer> serve(HttpServerOptions options, Handler handler) {
   return server.ok() ? std::move(server).value() : nullptr;
 }
 
-std::string get(const std::string& path) { return fmt::format("GET {} HTTP/1.1\r\nHost: x\r\n\r\n", path); }
+std::string get(const std::string& path) {
+  return fmt::format("GET {} HTTP/1.1\r\nHost: x\r\n\r\n", path);
+}
 std::string post(const std::string& path, const std::string& body) {
   return fmt::format("POST {} HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{}", path, body.size(), body);
 }

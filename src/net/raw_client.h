@@ -1,5 +1,5 @@
-// RawClient: a blocking socket that says exactly what a test tells it to, for tests of servers. Every read has a deadline,
-// so that a server that hangs fails a test instead of stopping it.
+// RawClient: a blocking socket that says exactly what a test tells it to, for tests of servers. Every read has a
+// deadline, so that a server that hangs fails a test instead of stopping it.
 #pragma once
 
 #include <arpa/inet.h>

@@ -23,6 +23,8 @@ inline std::string sse_event(std::string_view data) {
 }
 
 // A comment keeps proxies from closing a quiet stream; clients skip it.
-inline std::string sse_comment(std::string_view text) { return std::string(": ").append(text).append("\n\n"); }
+inline std::string sse_comment(std::string_view text) {
+  return std::string(": ").append(text).append("\n\n");
+}
 
 }  // namespace brio::net
