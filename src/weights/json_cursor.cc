@@ -33,7 +33,7 @@ void JsonCursor::skip_space() {
 Error JsonCursor::unexpected(std::string_view wanted) const {
   if (position_ >= text_.size())
     return error(ErrorCode::kInvalidFile, "the header ends at byte {} before {}", offset(), wanted);
-  return error(ErrorCode::kInvalidFile, "byte {} of the header is {:#04x}, expected {}", offset(),
+  return error(ErrorCode::kInvalidFile, "byte {} is {:#04x}, expected {}", offset(),
                static_cast<unsigned char>(text_[position_]), wanted);
 }
 
@@ -124,7 +124,7 @@ Result<uint64_t> JsonCursor::natural() {
   while (position_ < text_.size() && text_[position_] >= '0' && text_[position_] <= '9') {
     const auto digit = static_cast<uint64_t>(text_[position_] - '0');
     if (value > (static_cast<uint64_t>(INT64_MAX) - digit) / 10) {
-      return error(ErrorCode::kInvalidFile, "the number at byte {} of the header is beyond 2^63", base_ + start);
+      return error(ErrorCode::kInvalidFile, "the number at byte {} is beyond 2^63", base_ + start);
     }
     value = value * 10 + digit;
     ++position_;

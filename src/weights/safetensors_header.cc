@@ -52,7 +52,7 @@ Result<std::vector<int64_t>> naturals(JsonCursor& in, size_t max_count) {
   do {
     BRIO_TRY(uint64_t value, in.natural());
     if (values.size() == max_count) {
-      return error(ErrorCode::kInvalidFile, "more than {} numbers at byte {} of the header", max_count, in.offset());
+      return error(ErrorCode::kInvalidFile, "more than {} numbers at byte {}", max_count, in.offset());
     }
     values.push_back(static_cast<int64_t>(value));
   } while (in.accept(','));
