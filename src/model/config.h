@@ -35,7 +35,10 @@ struct Config {
 // Reads and checks the hyperparameters of any known architecture; errors name the key.
 Result<Config> read_config(const weights::Checkpoint& checkpoint, tensor::KvType kv_type);
 
-// KV bytes per token over all layers, blocks counted whole.
+// What a layer keeps in the KV cache.
+tensor::KvSpec kv_spec(const Config& config, int layer);
+
+// KV bytes that one more token of a long sequence adds: full-attention layers only, window layers stay flat.
 int64_t kv_bytes_per_token(const Config& config);
 
 // The architectures build_model knows, for messages.

@@ -1,0 +1,81 @@
+// Gemma 3 (text): window and full attention layers in turn, a rotary base for each; RMS norms on the heads of q and k, and
+// before and after each block; GELU gate; embeddings scaled by sqrt(hidden). Gemma 3 technical report, 2025, section 2.
+#include "model/decoder.h"
+
+namespace brio::model {
+namespace {
+
+class Gemma3 final : public Decoder {
+ public:
+  Gemma3(Config config, Limits limits, std::shared_ptr<ops::OpSet> ops)
+      : Decoder(std::move(config), limits, std::move(ops)), rope_(config_.rope), local_rope_(config_.local_rope) {}
+
+  Result<void> load(WeightLoader& load) {
+    BRIO_TRY_OK(load_ends(load));
+    for (int l = 0; l < config_.num_layers; ++l) {
+      Layer layer;
+      BRIO_TRY(layer.attention, load_attention(load, l));
+      BRIO_TRY(layer.q_norm, load.vector(l, "attn_q_norm.weight", config_.head_dim));
+      BRIO_TRY(layer.k_norm, load.vector(l, "attn_k_norm.weight", config_.head_dim));
+      BRIO_TRY(layer.post_attention_norm, load.vector(l, "post_attention_norm.weight", config_.hidden));
+      BRIO_TRY(layer.feed_forward, load_feed_forward(load, l));
+      BRIO_TRY(layer.post_feed_forward_norm, load.vector(l, "post_ffw_norm.weight", config_.hidden));
+      layers_.push_back(std::move(layer));
+    }
+    weight_bytes_ = load.packed_bytes();
+    return allocate();
+  }
+
+  const ops::Rows& forward(const StepInputs& in) override {
+    const int n = static_cast<int>(in.step.rows.size());
+    const float epsilon = config_.norm_epsilon;
+    embed(in);                                                                       // x        [rows, hidden]
+    for (int l = 0; l < config_.num_layers; ++l) {
+      const Layer& w = layers_[static_cast<size_t>(l)];
+      ops::RopeTable& rope = config_.windows[static_cast<size_t>(l)] > 0 ? local_rope_ : rope_;
+      in.hooks.before_layer(l);
+      const tensor::KvLayerView kv = in.kv.layer(l);
+      ops_->norm(x_, n, w.attention.norm, epsilon, act_);                            // act      [rows, hidden]
+      const ops::LinearTask qkv[] = {{&w.attention.q, nullptr, &q_},                 // q        [rows, heads * head_dim]
+                                     {&w.attention.k, nullptr, &k_},                 // k, v     [rows, kv_heads * head_dim]
+                                     {&w.attention.v, nullptr, &v_}};
+      ops_->linear(act_, n, qkv);
+      ops_->rope_and_store(q_, k_, v_, in.step, {&w.q_norm, &w.k_norm, epsilon}, rope, kv);
+      ops_->attention(q_, in.step, attention_shape(), kv, context_);                 // context  [rows, heads * head_dim]
+      const ops::LinearTask out{&w.attention.out, nullptr, &branch_};                // branch   [rows, hidden]
+      ops_->linear(context_, n, {&out, 1});
+      ops_->norm_add(branch_, n, w.post_attention_norm, epsilon, x_);                // x       += norm(branch)
+      ops_->norm(x_, n, w.feed_forward.norm, epsilon, act_);
+      ops_->gated_linear(act_, n, w.feed_forward.gate, w.feed_forward.up, ops::Nonlinearity::kGeluTanh,
+                         hidden_);                                                   // hidden   [rows, feed_forward]
+      const ops::LinearTask down{&w.feed_forward.down, nullptr, &branch_};
+      ops_->linear(hidden_, n, {&down, 1});
+      ops_->norm_add(branch_, n, w.post_feed_forward_norm, epsilon, x_);
+      in.hooks.after_layer(l);
+    }
+    return head();                                                                   // logits   [asked rows, vocab]
+  }
+
+ private:
+  struct Layer {
+    AttentionWeights attention;
+    tensor::Vector q_norm, k_norm;        // [head_dim]
+    tensor::Vector post_attention_norm;   // [hidden]
+    FeedForwardWeights feed_forward;
+    tensor::Vector post_feed_forward_norm;  // [hidden]
+  };
+  std::vector<Layer> layers_;
+  ops::RopeTable rope_;        // full-attention layers
+  ops::RopeTable local_rope_;  // window layers
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Model>> build_gemma3(Config config, Limits limits, std::shared_ptr<ops::OpSet> ops,
+                                            WeightLoader& load) {
+  auto model = std::make_unique<Gemma3>(std::move(config), limits, std::move(ops));
+  BRIO_TRY_OK(model->load(load));
+  return std::unique_ptr<Model>(std::move(model));
+}
+
+}  // namespace brio::model
