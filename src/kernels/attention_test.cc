@@ -84,7 +84,7 @@ std::vector<float> random_vector(Rng& rng, int n, float size) {
 // Attends all queries, `group` at a time, split after split.
 std::vector<std::vector<float>> run(const AttentionKernels& kernels, const Cache& cache, const std::vector<Query>& queries,
                                     int group, AttentionParameters parameters) {
-  std::vector<std::vector<float>> outs(queries.size(), std::vector<float>(cache.head_dim()));
+  std::vector<std::vector<float>> outs(queries.size(), std::vector<float>(cache.head_dim(), kNaN));  // states start unread
   std::vector<AttentionState> states(queries.size());
   int last = 0;
   for (size_t i = 0; i < queries.size(); ++i) {
@@ -135,7 +135,8 @@ TEST_F(Attention, EveryIsaAndGroupingEqualsTheReference) {
     int head_dim, num_tokens, window;
     float softcap;
   };
-  const Case cases[] = {{64, 70, 0, 0}, {64, 600, 0, 0}, {80, 300, 5, 0}, {128, 290, 0, 30}, {256, 40, 33, 0}, {18, 280, 0, 0}};
+  const Case cases[] = {{64, 71, 0, 0},    {64, 601, 0, 0},  {80, 301, 5, 0},
+                        {128, 291, 0, 30}, {256, 41, 33, 0}, {18, 281, 0, 0}};
   for (const TableUnderTest& table : tables_under_test()) {
     for (const Case& c : cases) {
       for (bool bf16 : {true, false}) {
@@ -228,10 +229,10 @@ TEST_F(Attention, MergeOfSplitsEqualsAttendingThemInOrder) {
     const Query query = {random_vector(rng, head_dim, 3), 100, 1090};
     const AttentionParameters parameters = {head_dim, 0.3F, 0.0F, true};
     const std::vector<float> want = run(*table.attention, cache, {query}, 1, parameters)[0];
-    std::vector<float> out(head_dim);
+    std::vector<float> out(head_dim, kNaN);
     AttentionState state = {0, 0, out.data()};
     for (int s = 0; s < 5; ++s) {
-      std::vector<float> part_out(head_dim);
+      std::vector<float> part_out(head_dim, kNaN);
       AttentionState part = {0, 0, part_out.data()};
       AttentionQueries one = {1, {query.q.data()}, {std::max(0, 100 - s * 256)}, {std::min(256, 1090 - s * 256)}, {&part}};
       table.attention->attend[0](one, cache.split(s), parameters);
@@ -239,6 +240,25 @@ TEST_F(Attention, MergeOfSplitsEqualsAttendingThemInOrder) {
     }
     table.attention->finish(state, head_dim, out.data());
     EXPECT_TRUE(same(out, want)) << table.name;
+  }
+}
+
+// Products that are flushed to -0 would make the sign of a zero depend on which masked tokens were also met.
+TEST_F(Attention, NoNegativeZeroSurvives) {
+  for (const TableUnderTest& table : tables_under_test()) {
+    Rng rng(19);
+    Cache cache(*table.attention, true, 64, 64);
+    cache.write(0, std::vector<float>(64, 2.0F), std::vector<float>(64, 0.0F));  // the best key for every query below
+    for (int t = 1; t < 40; ++t) {
+      cache.write(t, random_vector(rng, 64, 1), std::vector<float>(64, -std::numeric_limits<float>::min()));
+    }
+    std::vector<Query> queries;
+    for (int end : {2, 7, 33, 40}) queries.push_back({std::vector<float>(64, 0.01F * end), 0, end});
+    for (int group : {1, 4}) {
+      for (const auto& out : run(*table.attention, cache, queries, group, {64, 0.125F, 0.0F, false})) {
+        for (float x : out) ASSERT_TRUE(x == 0.0F && !std::signbit(x)) << table.name << ' ' << group;
+      }
+    }
   }
 }
 
