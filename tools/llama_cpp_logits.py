@@ -29,6 +29,8 @@ def tokenize(path, text):
 def logits(path, tokens, kv_f32=False, flash_attention=False, threads=2):
     """[tokens, vocab] fp32, in batches of 512 as it is used by default."""
     model = llama_cpp.llama_model_load_from_file(str(path).encode(), llama_cpp.llama_model_default_params())
+    if not model:
+        raise RuntimeError(f"llama.cpp cannot load {path}")
     params = llama_cpp.llama_context_default_params()
     params.n_ctx = len(tokens) + 32
     params.n_batch = params.n_ubatch = 512
