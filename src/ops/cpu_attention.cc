@@ -23,8 +23,9 @@ static_assert(kBlockTokens == kernels::kTileTokens);
 constexpr int64_t kSmallRope = 8192;
 constexpr int64_t kSmallAttention = 65536;
 
-// Rows of q that a thread claims at once.
+// Rows that a thread claims at once when it rotates queries, and when it stores results (quantises them).
 constexpr int kRotateRows = 8;
+constexpr int kStoreRows = 4;
 
 std::byte* block_of(const KvLayerView& kv, int32_t sequence, int32_t block) {
   return kv.blocks[static_cast<size_t>(sequence)][static_cast<size_t>(block)];
@@ -85,13 +86,15 @@ struct HeadStore {
 
 // One attention call: what its items share.
 struct AttentionCall {
+  using Results = CpuOps::AttentionScratch::Results;
+
   const Rows& q;
   const StepRows& step;
   const AttentionShape& shape;
   const KvLayerView& kv;
   const kernels::AttentionKernels& kernels;
   const AttentionPlan& plan;
-  float* context;  // [rows][num_heads * head_dim]
+  CpuOps::AttentionScratch& scratch;
 
   int group() const { return shape.num_heads / kv.spec->num_kv_heads; }
 
@@ -145,7 +148,7 @@ struct AttentionCall {
     for (int r = tile.row_begin; r < tile.row_end; ++r) {
       for (int g = 0; g < group(); ++g) {
         const kernels::AttentionState& state = states[(r - tile.row_begin) * group() + g];
-        float* out = context + (ptrdiff_t{r} * shape.num_heads + tile.kv_head * group() + g) * shape.head_dim;
+        float* out = &scratch.context[(static_cast<size_t>(r) * shape.num_heads + tile.kv_head * group() + g) * shape.head_dim];
         if (plan.keys[static_cast<size_t>(r)].begin >= plan.keys[static_cast<size_t>(r)].end) {
           std::fill_n(out, shape.head_dim, 0.0F);  // sees nothing
         } else {
@@ -154,9 +157,57 @@ struct AttentionCall {
       }
     }
   }
+
+  void run(const AttentionItem& item, int thread) const {
+    const AttentionTile& tile = plan.tiles[static_cast<size_t>(item.tile)];
+    const int queries = (tile.row_end - tile.row_begin) * group();
+    const Results mine = scratch.of_thread(thread);
+    if (tile.partial < 0) {
+      mine.reset(queries, shape.head_dim);
+      for (int split = item.split_begin; split < item.split_end; ++split) attend(tile, split, mine.states);
+      finish(tile, mine.states);
+      return;
+    }
+    for (int split = item.split_begin; split < item.split_end; ++split) {
+      const Results part = scratch.partial(tile.partial + int64_t{split - tile.split_begin} * queries, shape.head_dim);
+      part.reset(queries, shape.head_dim);
+      attend(tile, split, part.states);
+    }
+    if (scratch.left[static_cast<size_t>(item.tile)].fetch_sub(1, std::memory_order_acq_rel) == 1) merge(tile, queries, mine);
+  }
+
+  // The last item of a tile merges all splits, ascending.
+  void merge(const AttentionTile& tile, int queries, const Results& mine) const {
+    mine.reset(queries, shape.head_dim);
+    for (int split = tile.split_begin; split < tile.split_end; ++split) {
+      const Results part = scratch.partial(tile.partial + int64_t{split - tile.split_begin} * queries, shape.head_dim);
+      for (int i = 0; i < queries; ++i) {
+        if (part.states[i].sum != 0.0F) kernels.merge(mine.states[i], part.states[i], shape.head_dim);
+      }
+    }
+    finish(tile, mine.states);
+  }
 };
 
 }  // namespace
+
+void CpuOps::AttentionScratch::reserve(int num_rows, int width, int head_dim, int num_threads) {
+  const auto grow = [](auto& vector, int64_t size) {
+    if (vector.size() < static_cast<size_t>(size)) vector.resize(static_cast<size_t>(size));
+  };
+  const int64_t queries = int64_t{num_threads} * plan.max_queries;
+  grow(context, int64_t{num_rows} * width);
+  grow(states, queries);
+  grow(outs, queries * head_dim);
+  grow(partials, plan.num_partials);
+  grow(partial_outs, plan.num_partials * head_dim);
+  thread_outs_stride = int64_t{plan.max_queries} * head_dim;
+  if (left_size < plan.tiles.size()) {
+    left = std::make_unique<std::atomic<int>[]>(plan.tiles.size());
+    left_size = plan.tiles.size();
+  }
+  for (size_t i = 0; i < plan.tiles.size(); ++i) left[i].store(plan.tiles[i].num_items, std::memory_order_relaxed);
+}
 
 void CpuOps::rope_and_store(Rows& q, const Rows& k, const Rows& v, const StepRows& step, const HeadNorms& norms,
                             RopeTable& rope, const KvLayerView& kv) {
@@ -170,8 +221,8 @@ void CpuOps::rope_and_store(Rows& q, const Rows& k, const Rows& v, const StepRow
   int32_t end = 0;
   for (const Row& row : step.rows) end = std::max(end, row.position + 1);
   rope.extend(end);
-  const Rotation rotation = {kernels::row_kernels(isa()), rope, norms.epsilon};
-  const HeadStore store = {spec, kv, step, kernels::attention_kernels(isa()), rotation, norms.k};
+  const Rotation rotation = {kernels_.rows, rope, norms.epsilon};
+  const HeadStore store = {spec, kv, step, kernels_.attention, rotation, norms.k};
   const int parts = (pool_.num_threads() + spec.num_kv_heads - 1) / spec.num_kv_heads;
   const int num_stores = spec.num_kv_heads * parts;
   const int num_items = num_stores + (num_rows + kRotateRows - 1) / kRotateRows;
@@ -203,73 +254,26 @@ void CpuOps::attention(const Rows& q, const StepRows& step, const AttentionShape
              "{} heads of {} over {} of {}, q {}", shape.num_heads, shape.head_dim, spec.num_kv_heads, spec.head_dim,
              q.width());
   AttentionScratch& scratch = *attention_scratch_;
-  scratch.context.resize(std::max(scratch.context.size(), static_cast<size_t>(num_rows) * q.width()));
-  const AttentionCall call = {q, step, shape, kv, kernels::attention_kernels(isa()), scratch.plan, scratch.context.data()};
-  plan_attention(step.rows, spec, call.group(), pool_.num_threads(), scratch.plan);
-  const AttentionPlan& plan = scratch.plan;
-  const size_t head_dim = static_cast<size_t>(spec.head_dim);
-  const size_t threads = static_cast<size_t>(pool_.num_threads());
-  const size_t max_queries = static_cast<size_t>(plan.max_queries);
-  const size_t num_partials = static_cast<size_t>(plan.num_partials);
-  scratch.states.resize(std::max(scratch.states.size(), threads * max_queries));
-  scratch.outs.resize(std::max(scratch.outs.size(), threads * max_queries * head_dim));
-  scratch.partials.resize(std::max(scratch.partials.size(), num_partials));
-  scratch.partial_outs.resize(std::max(scratch.partial_outs.size(), num_partials * head_dim));
-  if (scratch.left_size < plan.tiles.size()) {
-    scratch.left = std::make_unique<std::atomic<int>[]>(plan.tiles.size());
-    scratch.left_size = plan.tiles.size();
-  }
-  for (size_t i = 0; i < plan.tiles.size(); ++i) scratch.left[i].store(plan.tiles[i].num_items, std::memory_order_relaxed);
-
-  // Fresh states for `count` queries.
-  const auto reset = [&](kernels::AttentionState* states, float* outs, int count) {
-    for (int i = 0; i < count; ++i) states[i] = {0.0F, 0.0F, outs + ptrdiff_t{i} * spec.head_dim};
+  plan_attention(step.rows, spec, shape.num_heads / spec.num_kv_heads, pool_.num_threads(), scratch.plan);
+  scratch.reserve(num_rows, q.width(), spec.head_dim, pool_.num_threads());
+  const AttentionCall call = {q, step, shape, kv, kernels_.attention, scratch.plan, scratch};
+  const int num_items = static_cast<int>(scratch.plan.items.size());
+  std::atomic<int> next{0};
+  const auto work = [&](int thread) {
+    for (int i = next.fetch_add(1, std::memory_order_relaxed); i < num_items;
+         i = next.fetch_add(1, std::memory_order_relaxed)) {
+      call.run(scratch.plan.items[static_cast<size_t>(i)], thread);
+    }
   };
-  const auto run_item = [&](const AttentionItem& item, size_t thread) {
-    const AttentionTile& tile = plan.tiles[static_cast<size_t>(item.tile)];
-    const int queries = (tile.row_end - tile.row_begin) * call.group();
-    kernels::AttentionState* states = &scratch.states[thread * max_queries];
-    float* outs = &scratch.outs[thread * max_queries * head_dim];
-    if (tile.partial < 0) {
-      reset(states, outs, queries);
-      for (int split = item.split_begin; split < item.split_end; ++split) call.attend(tile, split, states);
-      call.finish(tile, states);
-      return;
-    }
-    for (int split = item.split_begin; split < item.split_end; ++split) {
-      const size_t first = static_cast<size_t>(tile.partial + int64_t{split - tile.split_begin} * queries);
-      reset(&scratch.partials[first], &scratch.partial_outs[first * head_dim], queries);
-      call.attend(tile, split, &scratch.partials[first]);
-    }
-    if (scratch.left[static_cast<size_t>(item.tile)].fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-    reset(states, outs, queries);
-    for (int split = tile.split_begin; split < tile.split_end; ++split) {
-      const size_t first = static_cast<size_t>(tile.partial + int64_t{split - tile.split_begin} * queries);
-      for (int i = 0; i < queries; ++i) {
-        const kernels::AttentionState& partial = scratch.partials[first + static_cast<size_t>(i)];
-        if (partial.sum != 0.0F) call.kernels.merge(states[i], partial, spec.head_dim);
-      }
-    }
-    call.finish(tile, states);
-  };
-
-  const int num_items = static_cast<int>(plan.items.size());
-  if (plan.total_cost * spec.head_dim < kSmallAttention) {
-    pool_.parallel_for(num_items, num_items, [&](int begin, int end) {
-      for (int i = begin; i < end; ++i) run_item(plan.items[static_cast<size_t>(i)], 0);
-    });
+  if (scratch.plan.total_cost * spec.head_dim < kSmallAttention) {
+    pool_.parallel_for(1, 1, [&](int, int) { work(0); });
   } else {
-    std::atomic<int> next{0};
-    pool_.run([&](int thread) {
-      for (int i = next.fetch_add(1, std::memory_order_relaxed); i < num_items; i = next.fetch_add(1, std::memory_order_relaxed)) {
-        run_item(plan.items[static_cast<size_t>(i)], static_cast<size_t>(thread));
-      }
-    });
+    pool_.run(work);
   }
-  constexpr int kStoreRows = 4;
   pool_.parallel_for(num_rows, kStoreRows, [&](int begin, int end) {
     for (int r = begin; r < end; ++r) {
-      out.storage()->store(kernels_.quantize, r, 0, {scratch.context.data() + ptrdiff_t{r} * q.width(), static_cast<size_t>(q.width())});
+      const size_t width = static_cast<size_t>(q.width());
+      out.storage()->store(kernels_.quantize, r, 0, {&scratch.context[static_cast<size_t>(r) * width], width});
     }
   });
 }

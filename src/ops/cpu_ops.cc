@@ -50,11 +50,10 @@ Result<Activation> CpuOps::make_activation(int max_rows, int width, tensor::Inpu
 void CpuOps::norm(const Rows& x, int num_rows, const tensor::Vector& weight, float epsilon, Activation& out) {
   BRIO_CHECK(x.width() == out.width() && weight.size() == x.width() && num_rows <= out.max_rows(),
              "norm of {} rows of {} into {} of {}", num_rows, x.width(), out.max_rows(), out.width());
-  const kernels::RowKernels& row = kernels::row_kernels(isa());
   pool_.parallel_for(num_rows, kRowGrain, [&](int begin, int end) {
     float* normed = thread_row(x.width());
     for (int r = begin; r < end; ++r) {
-      row.rms_norm(x.storage()->row(r), weight.values().data(), x.width(), epsilon, normed);
+      kernels_.rows.rms_norm(x.storage()->row(r), weight.values().data(), x.width(), epsilon, normed);
       out.storage()->store(kernels_.quantize, r, 0, {normed, static_cast<size_t>(x.width())});
     }
   });
@@ -65,12 +64,11 @@ void CpuOps::norm_gather(const Rows& x, std::span<const int32_t> row_ids, const 
   const int num_rows = static_cast<int>(row_ids.size());
   BRIO_CHECK(x.width() == out.width() && weight.size() == x.width() && num_rows <= out.max_rows(),
              "norm of {} rows of {} into {} of {}", num_rows, x.width(), out.max_rows(), out.width());
-  const kernels::RowKernels& row = kernels::row_kernels(isa());
   pool_.parallel_for(num_rows, kRowGrain, [&](int begin, int end) {
     float* normed = thread_row(x.width());
     for (int r = begin; r < end; ++r) {
       const float* in = x.storage()->row(row_ids[static_cast<size_t>(r)]);
-      row.rms_norm(in, weight.values().data(), x.width(), epsilon, normed);
+      kernels_.rows.rms_norm(in, weight.values().data(), x.width(), epsilon, normed);
       out.storage()->store(kernels_.quantize, r, 0, {normed, static_cast<size_t>(x.width())});
     }
   });
@@ -79,10 +77,9 @@ void CpuOps::norm_gather(const Rows& x, std::span<const int32_t> row_ids, const 
 void CpuOps::norm_add(const Rows& branch, int num_rows, const tensor::Vector& weight, float epsilon, Rows& x) {
   BRIO_CHECK(branch.width() == x.width() && weight.size() == x.width() && num_rows <= x.max_rows(),
              "norm of {} rows of {} added to {} of {}", num_rows, branch.width(), x.max_rows(), x.width());
-  const kernels::RowKernels& row = kernels::row_kernels(isa());
   pool_.parallel_for(num_rows, kRowGrain, [&](int begin, int end) {
     for (int r = begin; r < end; ++r) {
-      row.rms_norm_add(branch.storage()->row(r), weight.values().data(), x.width(), epsilon, x.storage()->row(r));
+      kernels_.rows.rms_norm_add(branch.storage()->row(r), weight.values().data(), x.width(), epsilon, x.storage()->row(r));
     }
   });
 }

@@ -51,8 +51,9 @@ class CpuOps final : public OpSet {
   std::span<const float> read(const Rows& rows, int row) const override;
   int64_t weight_passes() const override { return weight_passes_.load(std::memory_order_relaxed); }
 
+  struct AttentionScratch;  // ops/cpu_attention.h
+
  private:
-  struct AttentionScratch;
   CpuOps(ThreadPool& pool, const kernels::KernelTable& kernels, tensor::Numerics numerics);
 
   ThreadPool& pool_;
