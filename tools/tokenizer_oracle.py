@@ -294,6 +294,37 @@ def golden_wordpiece(texts, lowercase):
     return {"model": "bert", "tokens": spelled, "types": [3] * 5, "lowercase": lowercase, "unk": 1, "pre": {"bert": digests(ids)}}
 
 
+def json_tokenizers():
+    """Whole pipelines: NFC, added tokens of both kinds, prefixes, templates."""
+    from tokenizers import AddedToken, Tokenizer, models, normalizers, processors, pre_tokenizers as pt, trainers
+    byte_level = Tokenizer(models.BPE())
+    byte_level.normalizer, byte_level.pre_tokenizer = normalizers.NFC(), pretokenizer([QWEN2])
+    byte_level.train_from_iterator(corpus(), trainers.BpeTrainer(vocab_size=600, initial_alphabet=sorted(pt.ByteLevel.alphabet()),
+                                                                 show_progress=False))
+    byte_level.add_special_tokens([AddedToken(t, normalized=False) for t in ("<|endoftext|>", "<|im_start|>", "<|im_end|>")])
+    byte_level.add_tokens([AddedToken("==", normalized=False), AddedToken("...", normalized=False),
+                           AddedToken("</s>", normalized=False, lstrip=True, rstrip=True)])
+
+    escaped = Tokenizer(models.BPE(byte_fallback=True, unk_token="<unk>", fuse_unk=True))
+    escaped.normalizer = normalizers.Sequence([normalizers.Prepend("\u2581"), normalizers.Replace(" ", "\u2581")])
+    bytes_ = [f"<0x{b:02X}>" for b in range(256)]
+    escaped.train_from_iterator([line for text in corpus() for line in text.split("\n")], trainers.BpeTrainer(
+        vocab_size=600, limit_alphabet=150, show_progress=False, special_tokens=["<unk>", "<s>", "</s>"] + bytes_))
+    model = json.loads(escaped.to_str())["model"]
+    fresh = Tokenizer(models.BPE(vocab=model["vocab"], merges=[tuple(m) for m in model["merges"]], byte_fallback=True,
+                                 unk_token="<unk>", fuse_unk=True))
+    fresh.normalizer = escaped.normalizer
+    fresh.add_special_tokens([AddedToken(t, normalized=False) for t in ("<unk>", "<s>", "</s>")])
+    fresh.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 1)])
+
+    bert = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    bert.normalizer, bert.pre_tokenizer = normalizers.BertNormalizer(lowercase=True), pt.BertPreTokenizer()
+    bert.train_from_iterator(corpus(), trainers.WordPieceTrainer(
+        vocab_size=400, limit_alphabet=150, special_tokens=["[PAD]", "[UNK]", "[CLS]", "[SEP]"], show_progress=False))
+    bert.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)])
+    return {"byte_level": byte_level, "sentencepiece": fresh, "wordpiece": bert}
+
+
 def encoded(data):
     try:
         return data.decode()
@@ -314,6 +345,10 @@ def golden(folder):
     write(folder / "sentencepiece_prefix.json", golden_sentencepiece(texts, True))
     write(folder / "wordpiece.json", golden_wordpiece(texts, True))
     write(folder / "wordpiece_cased.json", golden_wordpiece(texts, False))
+    (folder / "json").mkdir(exist_ok=True)
+    for name, tok in json_tokenizers().items():
+        ids = [tok.encode(text_of(t)).ids for t in texts]
+        write(folder / "json" / f"{name}.json", {"digests": digests(ids), "tokenizer": json.loads(tok.to_str())})
 
 
 # ---------------------------------------------------------------------------------------------------------------------

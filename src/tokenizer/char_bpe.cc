@@ -2,6 +2,7 @@
 // tokenizer.json files hold SentencePiece vocabularies.
 #include "tokenizer/merge_table.h"
 #include "tokenizer/metaspace.h"
+#include "tokenizer/pretokenizer.h"
 #include "tokenizer/token_model.h"
 #include "tokenizer/utf8.h"
 
@@ -10,26 +11,25 @@ namespace {
 
 class CharBpe : public TokenModel {
  public:
-  CharBpe(const Vocabulary& vocabulary, MergeTable merges) : vocabulary_(vocabulary), merges_(std::move(merges)) {}
+  CharBpe(const Vocabulary& vocabulary, Pretokenizer pretokenizer, MergeTable merges)
+      : vocabulary_(vocabulary), pretokenizer_(std::move(pretokenizer)), merges_(std::move(merges)) {}
 
   Result<void> encode(std::string_view text, bool at_start, EncodeScratch& scratch,
                       std::vector<int32_t>& out) const override {
     escape_spaces(text, prefix_wanted(vocabulary_.spec(), at_start), scratch.text);
     const std::string_view escaped = scratch.text;
-    // No token mixes line feeds with other characters, so lines and runs of line feeds are separate words.
-    for (size_t begin = 0; begin < escaped.size();) {
-      const bool feeds = escaped[begin] == '\n';
-      size_t end = feeds ? escaped.find_first_not_of('\n', begin) : escaped.find('\n', begin);
-      end = std::min(end, escaped.size());
-      encode_word(escaped.substr(begin, end - begin), feeds, scratch, out);
+    BRIO_TRY_OK(pretokenizer_.split(escaped, scratch.regex, scratch.ends));
+    size_t begin = 0;
+    for (size_t end : scratch.ends) {
+      encode_word(escaped.substr(begin, end - begin), scratch, out);
       begin = end;
     }
     return {};
   }
 
  private:
-  void encode_word(std::string_view word, bool feeds, EncodeScratch& scratch, std::vector<int32_t>& out) const {
-    if (feeds) {  // merges in GGUF files cannot name a line feed
+  void encode_word(std::string_view word, EncodeScratch& scratch, std::vector<int32_t>& out) const {
+    if (word[0] == '\n') {  // a run of line feeds: merges in GGUF files cannot name them, tokens can
       if (const int32_t id = vocabulary_.ordinary(word); id >= 0) return out.push_back(id);
     }
     scratch.symbols.clear();
@@ -44,14 +44,23 @@ class CharBpe : public TokenModel {
   }
 
   const Vocabulary& vocabulary_;
+  Pretokenizer pretokenizer_;
   MergeTable merges_;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<TokenModel>> create_char_bpe(const Vocabulary& vocabulary) {
+  const TokenizerSpec& spec = vocabulary.spec();
+  std::vector<std::string_view> stages(spec.pre_patterns.begin(), spec.pre_patterns.end());
+  if (stages.empty()) {  // no token mixes line feeds with other characters
+    BRIO_TRY(const PretokenizerRecipe recipe, find_recipe("gemma4"));
+    stages.assign(recipe.stages.begin(), recipe.stages.end());
+  }
+  BRIO_TRY(Pretokenizer pretokenizer, Pretokenizer::create(stages));
   BRIO_TRY(MergeTable merges, MergeTable::create(vocabulary));
-  return std::unique_ptr<TokenModel>(std::make_unique<CharBpe>(vocabulary, std::move(merges)));
+  return std::unique_ptr<TokenModel>(
+      std::make_unique<CharBpe>(vocabulary, std::move(pretokenizer), std::move(merges)));
 }
 
 }  // namespace brio::tokenizer

@@ -2,13 +2,33 @@
 
 #include <algorithm>
 
+#include "tokenizer/utf8.h"
+
 namespace brio::tokenizer {
 namespace {
 
 // Bounds the time per byte of text; the longest special tokens in use have about 60 bytes.
 constexpr size_t kMaxSpecialBytes = 512;
 
-bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+bool is_space(char32_t c) {  // Unicode's White_Space
+  return c == ' ' || (c >= '\t' && c <= '\r') || c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) ||
+         c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
+}
+
+size_t before_spaces(std::string_view text, size_t begin, size_t end) {
+  while (end > begin) {
+    size_t i = end - 1;
+    while (i > begin && (static_cast<uint8_t>(text[i]) & 0xC0) == 0x80) --i;  // back to the start of the character
+    if (!is_space(decode_utf8(text, i).value)) break;
+    end = i;
+  }
+  return end;
+}
+
+size_t after_spaces(std::string_view text, size_t i) {
+  while (i < text.size() && is_space(decode_utf8(text, i).value)) i += decode_utf8(text, i).size;
+  return i;
+}
 
 bool is_special(TokenType type) {
   return type == TokenType::kControl || type == TokenType::kUserDefined || type == TokenType::kUnknown;
@@ -82,16 +102,10 @@ std::vector<Segment> SpecialMatcher::split(std::string_view text, const std::vec
       ++i;
       continue;
     }
-    size_t end = i;
-    if (best->strip_left) {
-      while (end > ordinary && is_space(text[end - 1])) --end;
-    }
+    const size_t end = best->strip_left ? before_spaces(text, ordinary, i) : i;
     if (end > ordinary) out.push_back({ordinary, end, -1});
     out.push_back({i, best_end, best->id});
-    i = best_end;
-    if (best->strip_right) {
-      while (i < text.size() && is_space(text[i])) ++i;
-    }
+    i = best->strip_right ? after_spaces(text, best_end) : best_end;
     ordinary = i;
   }
   if (ordinary < text.size()) out.push_back({ordinary, text.size(), -1});
