@@ -68,18 +68,17 @@ struct LinearInput {
 enum class Write : uint8_t { kReplace, kAdd };
 
 struct LinearOutput {
-  float* y = nullptr;           // [num_rows, n], column 0 of panel 0
+  float* y = nullptr;           // [num_rows, n]; column 0 is the first panel's first row
   ptrdiff_t stride = 0;         // in floats
   const float* bias = nullptr;  // [n] or none
   Write write = Write::kReplace;
   int columns = 0;              // n: lanes of the last panel beyond it are not written
 };
 
-// Panels [begin, end) of the weight that starts at `panels`.
+// Neighbouring panels; any part of a weight.
 struct PanelRange {
-  const std::byte* panels = nullptr;
-  int begin = 0;
-  int end = 0;
+  const std::byte* first = nullptr;
+  int count = 0;
 };
 
 struct LinearKernels {

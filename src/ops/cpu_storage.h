@@ -36,7 +36,15 @@ struct Activation::Storage {
   kernels::QuantizedRow quantized_row(int r) const {
     return {values + r * stride, scales + r * stride / kernels::kGroup, sums + r * stride / (kernels::kGroup / 2)};
   }
-  kernels::LinearInput input() const { return {{values, scales, sums, stride}, bf16, f32, stride}; }
+  // Rows from `first` on, as kernels read them. Null pointers stay null.
+  kernels::LinearInput input(int first) const {
+    const ptrdiff_t k = first * stride;
+    const kernels::QuantizedRow row = values != nullptr ? quantized_row(first) : kernels::QuantizedRow{};
+    return {{row.values, row.scales, row.sums, stride},
+            bf16 != nullptr ? bf16 + k : nullptr,
+            f32 != nullptr ? f32 + k : nullptr,
+            stride};
+  }
 };
 
 // Zeroed memory for the forms; an error when the system has none left.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/arena.h"
+#include "kernels/linear.h"
 #include "tensor/device.h"
 #include "tensor/dtype.h"
 
@@ -22,7 +23,9 @@ constexpr bool contains(InputForms set, InputForms form) {
   return (static_cast<uint8_t>(set) & static_cast<uint8_t>(form)) != 0;
 }
 
-// Panel families of the packed layout; see kernels/linear.h for the bytes of each.
+// The packed layout of a weight that comes from a tensor of this type; kernels/linear.h has the bytes of each.
+kernels::PanelFormat panel_format(DType source, Numerics numerics);
+
 class Weight {
  public:
   Weight() = default;
@@ -36,6 +39,7 @@ class Weight {
   DType source() const { return source_; }           // the file's type
   Numerics numerics() const { return numerics_; }    // kFp32: the panels hold fp32 whatever the source
   InputForms input_form() const { return form_; }
+  kernels::PanelFormat format() const { return panel_format(source_, numerics_); }
   int64_t size_bytes() const { return panels_ ? static_cast<int64_t>(panels_->size_bytes()) : 0; }
   const std::byte* panels() const { return panels_ ? panels_->data() : nullptr; }
   explicit operator bool() const { return rows_ > 0; }

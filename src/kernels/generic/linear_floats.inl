@@ -75,16 +75,16 @@ template <class S>
 inline void linear_floats(const PanelRange& w, int k, const LinearInput& x, int num_rows, const LinearOutput& out) {
   const int padded = padded_k(k);
   const int64_t bytes = groups_bytes(layout(S::kFormat), padded / kGroup);
-  int p = w.begin;
+  int p = 0;
   if (num_rows <= 2) {
-    for (; p + 4 <= w.end; p += 4) float_rows<S, 2, 4>(num_rows, w.panels + p * bytes, bytes, padded, x, 0, p, out);
+    for (; p + 4 <= w.count; p += 4) float_rows<S, 2, 4>(num_rows, w.first + p * bytes, bytes, padded, x, 0, p, out);
   }
   const int tiles = (num_rows + kFloatTileRows - 1) / kFloatTileRows;
-  for (; p < w.end; ++p) {
+  for (; p < w.count; ++p) {
     for (int tile = 0; tile < tiles; ++tile) {
       const int row = static_cast<int>(static_cast<int64_t>(num_rows) * tile / tiles);
       const int rows = static_cast<int>(static_cast<int64_t>(num_rows) * (tile + 1) / tiles) - row;
-      float_rows<S, kFloatTileRows, 1>(rows, w.panels + p * bytes, bytes, padded, x, row, p, out);
+      float_rows<S, kFloatTileRows, 1>(rows, w.first + p * bytes, bytes, padded, x, row, p, out);
     }
   }
 }

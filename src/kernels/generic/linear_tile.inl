@@ -132,7 +132,7 @@ inline void direct(const PanelRange& w, int k, const LinearInput& x, int num_row
   if (num_rows == kRows) {
     const int groups = padded_k(k) / kGroup;
     const int64_t bytes = groups_bytes(S::kWhere, groups);
-    for (int p = w.begin; p < w.end; ++p) direct_panel<S, kRows>(w.panels + p * bytes, groups, x, p, out);
+    for (int p = 0; p < w.count; ++p) direct_panel<S, kRows>(w.first + p * bytes, groups, x, p, out);
   } else if constexpr (kRows > 1) {
     direct<S, kRows - 1>(w, k, x, num_rows, out);
   }
@@ -222,8 +222,8 @@ inline void linear(const PanelRange& w, int k, const LinearInput& x, int num_row
   for (int block = 0; block < blocks; ++block) {
     const int first = static_cast<int>(static_cast<int64_t>(num_rows) * block / blocks);
     const int rows = static_cast<int>(static_cast<int64_t>(num_rows) * (block + 1) / blocks) - first;
-    for (int p = w.begin; p < w.end; ++p) {
-      expanded_panel<S>(w.panels + p * bytes, groups, rows_from(x.s8, first), rows, sums);
+    for (int p = 0; p < w.count; ++p) {
+      expanded_panel<S>(w.first + p * bytes, groups, rows_from(x.s8, first), rows, sums);
       for (int r = 0; r < rows; ++r) write_row(load(sums[r]), first + r, p, out);
     }
   }

@@ -1,0 +1,202 @@
+// CpuOps: embedding and linear layers. Work is split over panels of 16 output columns, which are independent; every panel
+// is read once per call, whatever the rows (each row's bits are the same alone and in company: kernels/linear.h).
+#include <algorithm>
+
+#include "base/check.h"
+#include "kernels/table.h"
+#include "ops/cpu_ops.h"
+#include "ops/cpu_storage.h"
+
+namespace brio::ops {
+namespace {
+
+using kernels::kPanelRows;
+using tensor::Weight;
+
+kernels::LinearKernels::Linear kernel_of(const kernels::KernelTable& table, const Weight& weight) {
+  return table.linear.linear[static_cast<int>(weight.format())];
+}
+
+int64_t panel_bytes(const Weight& weight) {
+  return kernels::panel_bytes(weight.format(), static_cast<int>(weight.cols()));
+}
+
+// Panels that a thread claims at a time: about kChunkBytes of weights, so that a claim costs nothing beside them, but at
+// least kChunksPerThread claims a thread, so that a slow or late thread is not waited for.
+constexpr int64_t kChunkBytes = 128 * 1024;
+constexpr int kChunksPerThread = 6;
+
+int panels_per_chunk(const Weight& weight, int num_threads) {
+  const int panels = kernels::num_panels(weight.rows());
+  const int64_t bytes = panel_bytes(weight);
+  const int64_t fair = panels / (num_threads * kChunksPerThread);
+  return static_cast<int>(std::max<int64_t>(1, std::min(fair, kChunkBytes / bytes)));
+}
+
+void check_input(const Activation& in, int num_rows, const Weight& weight) {
+  BRIO_CHECK(weight.cols() == in.width() && num_rows <= in.max_rows() && weight.panels() != nullptr,
+             "linear of {} x {} on {} of {} rows of {}", weight.rows(), weight.cols(), num_rows, in.max_rows(),
+             in.width());
+  const Activation::Storage& storage = *in.storage();
+  const tensor::InputForms form = weight.input_form();
+  BRIO_CHECK((form == tensor::InputForms::kS8 && storage.values != nullptr) ||
+                 (form == tensor::InputForms::kBF16 && storage.bf16 != nullptr) ||
+                 (form == tensor::InputForms::kF32 && storage.f32 != nullptr),
+             "the activation lacks the form that its consumer reads");
+}
+
+// One task and the panels that are claimed together.
+struct LinearPlan {
+  kernels::LinearKernels::Linear kernel = nullptr;
+  const std::byte* panels = nullptr;
+  int64_t panel_bytes = 0;
+  int k = 0;
+  int num_panels = 0;
+  int panels_per_chunk = 1;
+  kernels::LinearOutput out;
+  int num_chunks() const { return (num_panels + panels_per_chunk - 1) / panels_per_chunk; }
+};
+
+LinearPlan plan_task(const kernels::KernelTable& table, const LinearTask& task, int num_rows, int num_threads) {
+  const Weight& weight = *task.weight;
+  BRIO_CHECK(task.y->width() == weight.rows() && num_rows <= task.y->max_rows() &&
+                 (task.bias == nullptr || task.bias->size() == weight.rows()),
+             "linear of {} x {} into {} of {} columns", weight.rows(), weight.cols(), num_rows, task.y->width());
+  const Rows::Storage& y = *task.y->storage();
+  return {kernel_of(table, weight),
+          weight.panels(),
+          panel_bytes(weight),
+          static_cast<int>(weight.cols()),
+          kernels::num_panels(weight.rows()),
+          panels_per_chunk(weight, num_threads),
+          {y.data, y.stride, task.bias == nullptr ? nullptr : task.bias->values().data(),
+           task.store == Store::kAdd ? kernels::Write::kAdd : kernels::Write::kReplace,
+           static_cast<int>(weight.rows())}};
+}
+
+kernels::LinearOutput columns_from(kernels::LinearOutput out, int column) {
+  out.y += column;
+  if (out.bias != nullptr) out.bias += column;
+  out.columns -= column;
+  return out;
+}
+
+void run_chunk(std::span<const LinearPlan> plans, int chunk, const kernels::LinearInput& x, int num_rows) {
+  for (const LinearPlan& plan : plans) {
+    if (chunk < plan.num_chunks()) {
+      const int begin = chunk * plan.panels_per_chunk;
+      const int count = std::min(plan.panels_per_chunk, plan.num_panels - begin);
+      return plan.kernel({plan.panels + begin * plan.panel_bytes, count}, plan.k, x, num_rows,
+                         columns_from(plan.out, begin * kPanelRows));
+    }
+    chunk -= plan.num_chunks();
+  }
+}
+
+// Gated layers are finished 32 columns (two panels) at a time or a multiple, in tiles of rows x columns of this many fp32
+// for the gate and as many for the up projection: 32 KiB together.
+constexpr int kTileElements = 4096;
+constexpr int kTileMostRows = 128;
+constexpr int kUnit = 2;  // panels in 32 columns
+
+struct Projection {
+  kernels::LinearKernels::Linear kernel;
+  const std::byte* panels;
+  int64_t panel_bytes;
+};
+
+struct GatedPlan {
+  Projection gate;
+  Projection up;
+  int k;
+  int columns;
+  void (*multiply)(const float* gate, const float* up, int n, float* out);
+};
+
+// Rows [row, row + num_rows) of panels [begin, end), which fit a tile.
+void gated_tile(const GatedPlan& plan, const kernels::QuantizeKernels& quantize, const Activation::Storage& in, int row,
+                int num_rows, int begin, int end, Activation::Storage& out) {
+  alignas(64) float gate[kTileElements];
+  alignas(64) float up[kTileElements];
+  const int first = begin * kPanelRows;
+  const int width = (end - begin) * kPanelRows;
+  const int columns = std::min(width, plan.columns - first);
+  const kernels::LinearInput x = in.input(row);
+  const auto project = [&](const Projection& p, float* y) {
+    p.kernel({p.panels + begin * p.panel_bytes, end - begin}, plan.k, x, num_rows,
+             {y, width, nullptr, kernels::Write::kReplace, columns});
+  };
+  project(plan.gate, gate);
+  project(plan.up, up);
+  for (int r = 0; r < num_rows; ++r) {
+    float* values = gate + r * width;
+    plan.multiply(values, up + r * width, columns, values);
+    out.store(quantize, row + r, first, {values, static_cast<size_t>(columns)});
+  }
+}
+
+}  // namespace
+
+void CpuOps::embed(const Weight& table, std::span<const Row> rows, float scale, Rows& x) {
+  BRIO_CHECK(table.cols() == x.width() && static_cast<int>(rows.size()) <= x.max_rows(), "embed {} rows of {} into {}",
+             rows.size(), table.cols(), x.width());
+  constexpr int kRowsAtATime = 8;
+  const int width = x.width();
+  pool_.parallel_for(static_cast<int>(rows.size()), kRowsAtATime, [&](int begin, int end) {
+    for (int r = begin; r < end; ++r) {
+      const int32_t token = rows[static_cast<size_t>(r)].token;
+      BRIO_CHECK(token >= 0 && token < table.rows(), "token {} of {}", token, table.rows());
+      float* out = x.storage()->row(r);
+      kernels::unpack_row(table.format(), table.panels(), width, token, out);
+      for (int i = 0; i < width; ++i) out[i] *= scale;
+    }
+  });
+}
+
+void CpuOps::linear(const Activation& in, int num_rows, std::span<const LinearTask> tasks) {
+  if (num_rows == 0) return;
+  std::vector<LinearPlan> plans;
+  int num_chunks = 0;
+  for (const LinearTask& task : tasks) {
+    check_input(in, num_rows, *task.weight);
+    plans.push_back(plan_task(kernels_, task, num_rows, pool_.num_threads()));
+    num_chunks += plans.back().num_chunks();
+  }
+  const kernels::LinearInput x = in.storage()->input(0);
+  pool_.parallel_for(num_chunks, 1, [&](int begin, int end) {
+    for (int chunk = begin; chunk < end; ++chunk) run_chunk(plans, chunk, x, num_rows);
+  });
+  weight_passes_.fetch_add(static_cast<int64_t>(tasks.size()), std::memory_order_relaxed);
+}
+
+void CpuOps::gated_linear(const Activation& in, int num_rows, const Weight& gate, const Weight& up, Nonlinearity f,
+                          Activation& out) {
+  if (num_rows == 0) return;
+  check_input(in, num_rows, gate);
+  check_input(in, num_rows, up);
+  BRIO_CHECK(gate.rows() == up.rows() && out.width() == gate.rows() && num_rows <= out.max_rows(),
+             "gated linear of {} and {} columns into {}", gate.rows(), up.rows(), out.width());
+  const GatedPlan plan = {{kernel_of(kernels_, gate), gate.panels(), panel_bytes(gate)},
+                          {kernel_of(kernels_, up), up.panels(), panel_bytes(up)},
+                          static_cast<int>(gate.cols()),
+                          static_cast<int>(gate.rows()),
+                          f == Nonlinearity::kSilu ? kernels_.rows.silu_multiply : kernels_.rows.gelu_tanh_multiply};
+  const int num_panels = kernels::num_panels(gate.rows());
+  const int units = (num_panels + kUnit - 1) / kUnit;
+  const int row_tiles = (num_rows + kTileMostRows - 1) / kTileMostRows;
+  const int tile_rows = (num_rows + row_tiles - 1) / row_tiles;
+  const int tile_units = std::max(1, kTileElements / (tile_rows * kUnit * kPanelRows));
+  const int chunk = std::max(1, panels_per_chunk(gate, pool_.num_threads()) / kUnit);
+  pool_.parallel_for(units, chunk, [&](int begin, int end) {
+    for (int row = 0; row < num_rows; row += tile_rows) {
+      for (int unit = begin; unit < end; unit += tile_units) {
+        const int last = std::min(std::min(unit + tile_units, end) * kUnit, num_panels);
+        gated_tile(plan, kernels_.quantize, *in.storage(), row, std::min(tile_rows, num_rows - row), unit * kUnit, last,
+                   *out.storage());
+      }
+    }
+  });
+  weight_passes_.fetch_add(2, std::memory_order_relaxed);
+}
+
+}  // namespace brio::ops
