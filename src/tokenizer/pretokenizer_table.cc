@@ -84,8 +84,11 @@ constexpr std::string_view kFalcon[] = {"[\\p{P}$+<=>^~|`]+", GPT2, "[0-9][0-9][
 constexpr std::string_view kDefault[] = {"[\\p{P}$+<=>^~|]+", GPT2, "\\p{N}+", "[0-9][0-9][0-9]"};
 constexpr std::string_view kBloom[] = {BLOOM};
 constexpr std::string_view kViking[] = {BLOOM, "\\p{N}"};
+// Spaces go by powers of two. The look-behind: inside a run of spaces the search for its line feed has failed before, and
+// repeating it every 512 would take quadratic time.
 constexpr std::string_view kJais2[] = {
-    CONTRACTION "|" NOT_WORD "?\\p{L}+|\\p{N}{1,3}|" SYMBOLS "[\\r\\n]*|" NEWLINES "|[" WS "]{512}(?![^" WS "])|[" WS
+    CONTRACTION "|" NOT_WORD "?\\p{L}+|\\p{N}{1,3}|" SYMBOLS
+                "[\\r\\n]*|(?<![\\t\\x0B\\f\\x{85}\\p{Z}])" NEWLINES "|[" WS "]{512}(?![^" WS "])|[" WS
                 "]{256}(?![^" WS "])|[" WS "]{128}(?![^" WS "])|[" WS "]{64}(?![^" WS "])|[" WS "]{32}(?![^" WS "])|[" WS
                 "]{16}(?![^" WS "])|[" WS "]{8}(?![^" WS "])|[" WS "]{4}(?![^" WS "])|[" WS "]{1,2}(?![^" WS "])|[" WS "]"};
 constexpr std::string_view kBailing[] = {"'(?i:[sdmt]|ll|ve|re)|" NOT_WORD "?+\\p{L}+|\\p{N}| ?[^" WS
