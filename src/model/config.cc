@@ -66,6 +66,7 @@ Result<void> read_rope_scaling(const Checkpoint& checkpoint, const Config& confi
   BRIO_TRY(rope.beta_fast, read_positive_or(checkpoint, "rope.scaling.yarn_beta_fast", 32.0));
   BRIO_TRY(rope.beta_slow, read_positive_or(checkpoint, "rope.scaling.yarn_beta_slow", 1.0));
   BRIO_TRY(rope.attention_factor, checkpoint.f64_or("rope.scaling.attention_factor", 0.0));
+  BRIO_TRY(rope.attention_multiplier, read_positive_or(checkpoint, "rope.scaling.attn_factor", 1.0));
   if (!std::isfinite(rope.attention_factor) || rope.attention_factor < 0) {
     return bad_key(checkpoint, "rope.scaling.attention_factor", fmt::format("is {}", rope.attention_factor));
   }

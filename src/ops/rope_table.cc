@@ -12,12 +12,17 @@ namespace {
 constexpr double kTwoPi = 6.283185307179586;
 
 // Llama 3.1: long waves (few turns within the original context) are stretched by `factor`, short ones kept, blended between.
+// The divisor is rounded to fp32, as GGUF files hold it (rope_freqs.weight), so that both kinds of file give equal bits.
 double llama3_frequency(const RopeSpec& spec, double frequency) {
   const double turns = spec.original_context * frequency / kTwoPi;
-  if (turns < spec.low_freq_factor) return frequency / spec.factor;
-  if (turns > spec.high_freq_factor) return frequency;
-  const double keep = (turns - spec.low_freq_factor) / (spec.high_freq_factor - spec.low_freq_factor);
-  return (1.0 - keep) * frequency / spec.factor + keep * frequency;
+  double divisor = 1.0;
+  if (turns < spec.low_freq_factor) {
+    divisor = spec.factor;
+  } else if (turns <= spec.high_freq_factor) {
+    const double keep = (turns - spec.low_freq_factor) / (spec.high_freq_factor - spec.low_freq_factor);
+    divisor = 1.0 / ((1.0 - keep) / spec.factor + keep);
+  }
+  return frequency / static_cast<float>(divisor);
 }
 
 // The pair (a real number) that makes `turns` turns within the original context: solves
@@ -35,7 +40,7 @@ double yarn_frequency(const RopeSpec& spec, double low, double high, int pair, d
 double magnitude_of(const RopeSpec& spec) {
   if (spec.scaling != RopeSpec::Scaling::kYarn) return 1.0;
   if (spec.attention_factor > 0.0) return spec.attention_factor;
-  return spec.factor > 1.0 ? 0.1 * kernels::log(spec.factor) + 1.0 : 1.0;
+  return (spec.factor > 1.0 ? 0.1 * kernels::log(spec.factor) + 1.0 : 1.0) * spec.attention_multiplier;
 }
 
 }  // namespace

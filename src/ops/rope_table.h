@@ -24,6 +24,7 @@ struct RopeSpec {
   double beta_fast = 32.0;                // yarn
   double beta_slow = 1.0;                 // yarn
   double attention_factor = 0.0;          // yarn: magnitude of cos and sin; 0: 0.1 ln(factor) + 1
+  double attention_multiplier = 1.0;      // yarn: multiplies that default (GGUF's attn_factor)
   std::vector<float> frequency_factors;   // GGUF rope_freqs.weight: divides inv_freq per pair; empty: none
 };
 

@@ -1,0 +1,54 @@
+#include "model/weight_loader.h"
+
+#include <fmt/format.h>
+
+#include "weights/packer.h"
+
+namespace brio::model {
+namespace {
+
+std::string layer_name(int layer, std::string_view name) { return fmt::format("blk.{}.{}", layer, name); }
+
+}  // namespace
+
+WeightLoader::WeightLoader(const weights::Checkpoint& checkpoint, tensor::Numerics numerics, ThreadPool& pool,
+                           const BuildOptions& options)
+    : checkpoint_(&checkpoint), numerics_(numerics), pool_(&pool), options_(options) {
+  for (const auto& tensor : checkpoint.tensors()) total_bytes_ += tensor.size_bytes;
+}
+
+bool WeightLoader::has(std::string_view name) const { return checkpoint_ != nullptr && checkpoint_->has_tensor(name); }
+
+Result<tensor::Weight> WeightLoader::matrix(std::string_view name, int64_t rows, int64_t cols) {
+  if (checkpoint_ == nullptr) return tensor::Weight::null(rows, cols);
+  BRIO_TRY(const weights::TensorView view, checkpoint_->tensor(name, rows, cols));
+  BRIO_TRY(tensor::Weight weight, weights::pack(view, numerics_, *pool_));
+  checkpoint_->drop(view);
+  packed_bytes_ += weight.size_bytes();
+  report(view.size_bytes);
+  return weight;
+}
+
+Result<tensor::Weight> WeightLoader::matrix(int layer, std::string_view name, int64_t rows, int64_t cols) {
+  return matrix(layer_name(layer, name), rows, cols);
+}
+
+Result<tensor::Vector> WeightLoader::vector(std::string_view name, int64_t size) {
+  if (checkpoint_ == nullptr) return tensor::Vector(std::vector<float>(static_cast<size_t>(size), 1.0F));
+  BRIO_TRY(std::vector<float> values, checkpoint_->vector(name, size));
+  packed_bytes_ += size * static_cast<int64_t>(sizeof(float));
+  report(size * static_cast<int64_t>(sizeof(float)));
+  return tensor::Vector(std::move(values));
+}
+
+Result<tensor::Vector> WeightLoader::vector(int layer, std::string_view name, int64_t size) {
+  return vector(layer_name(layer, name), size);
+}
+
+void WeightLoader::report(int64_t source_bytes) {
+  done_bytes_ += source_bytes;
+  if (options_.progress == nullptr || total_bytes_ == 0) return;
+  options_.progress(options_.progress_context, static_cast<double>(done_bytes_) / static_cast<double>(total_bytes_));
+}
+
+}  // namespace brio::model

@@ -1,0 +1,46 @@
+// WeightLoader: hands an architecture its weights by GGUF name, checked against the shape it expects, packed for the
+// device. Pages of the file are dropped as soon as they are packed.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "base/thread_pool.h"
+#include "model/model.h"
+#include "tensor/weight.h"
+#include "weights/checkpoint.h"
+
+namespace brio::model {
+
+class WeightLoader {
+ public:
+  // On the CPU: checkpoint and pool must outlive the loader.
+  WeightLoader(const weights::Checkpoint& checkpoint, tensor::Numerics numerics, ThreadPool& pool,
+               const BuildOptions& options);
+  // On the null device: every weight exists, with no bytes.
+  WeightLoader() = default;
+
+  bool has(std::string_view name) const;
+  // W [rows, cols], or b [size]; errors name the tensor and both shapes.
+  Result<tensor::Weight> matrix(std::string_view name, int64_t rows, int64_t cols);
+  Result<tensor::Weight> matrix(int layer, std::string_view name, int64_t rows, int64_t cols);
+  Result<tensor::Vector> vector(std::string_view name, int64_t size);
+  Result<tensor::Vector> vector(int layer, std::string_view name, int64_t size);
+
+  int64_t packed_bytes() const { return packed_bytes_; }
+
+ private:
+  void report(int64_t source_bytes);
+
+  const weights::Checkpoint* checkpoint_ = nullptr;
+  tensor::Numerics numerics_ = tensor::Numerics::kDefault;
+  ThreadPool* pool_ = nullptr;
+  BuildOptions options_;
+  int64_t total_bytes_ = 0;
+  int64_t done_bytes_ = 0;
+  int64_t packed_bytes_ = 0;
+};
+
+}  // namespace brio::model
