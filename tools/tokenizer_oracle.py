@@ -3,6 +3,7 @@
 
   tokenizer_oracle.py golden OUT_DIR              small vocabularies and digests that tokenizer_golden_test.cc reads
   tokenizer_oracle.py dump MODEL.gguf OUT.json    the model's own vocabulary, ids by `tokenizers` (or llama.cpp for SPM)
+  tokenizer_oracle.py models OUT_DIR MODEL.gguf   digests for the model's own vocabulary on the golden strings
   tokenizer_oracle.py compare MODEL.gguf BRIO     ids of `BRIO tokenize` against llama-cpp-python, string by string
 
 Needs: pip install tokenizers sentencepiece gguf (golden, dump), llama-cpp-python (compare, dump of SPM models).
@@ -372,25 +373,31 @@ def llama(path):
     return encode
 
 
-def dump(path, out):
-    v = gguf_vocabulary(path)
-    texts = strings(7, 3000)
+def reference_ids(v, path, texts):
     if v["model"] == "gpt2":
         from tokenizers import AddedToken
         merges = [tuple(m.split(" ")) for m in v["merges"]]
         tok = byte_bpe({t: i for i, t in enumerate(v["tokens"])}, merges, PRETOKENIZERS[v["pre"]], v["pre"] in IGNORE_MERGES)
         tok.add_tokens([AddedToken(t, normalized=False) for t, kind in zip(v["tokens"], v["types"]) if kind == 4])
-        ids = [tok.encode(text_of(t), add_special_tokens=False).ids for t in texts]
-    else:
-        encode = llama(path)
-        texts = [t.replace(b"</s>", b"") for t in texts]
-        ids = [encode(text_of(t).encode()) for t in texts]
-    v = {k: x for k, x in v.items() if x is not None}
-    v["pre"] = {v.get("pre", "default"): digests(ids)}
-    v["cases"] = ids
+        return [tok.encode(text_of(t), add_special_tokens=False).ids for t in texts]
+    encode = llama(path)
+    return [encode(text_of(t).encode()) for t in texts]
+
+
+def dump(path, out):
+    v = {k: x for k, x in gguf_vocabulary(path).items() if x is not None}
+    texts = [t.replace(b"</s>", b"") for t in strings(7, 3000)]
+    v["cases"] = reference_ids(v, path, texts)
+    v["pre"] = {v.get("pre", "default"): digests(v["cases"])}
     out = Path(out)
     write(out, v)
     write(out.with_name("texts.json"), [encoded(t) for t in texts])
+
+
+def models(folder, paths):
+    texts = [t.replace(b"</s>", b"") for t in strings(2024, 2000)]
+    for path in map(Path, paths):
+        (folder / f"{path.stem}.txt").write_text(digests(reference_ids(gguf_vocabulary(path), str(path), texts)) + "\n")
 
 
 def compare(path, brio):
@@ -417,6 +424,8 @@ if __name__ == "__main__":
         golden(Path(arguments[0]))
     elif command == "dump" and len(arguments) == 2:
         dump(*arguments)
+    elif command == "models" and len(arguments) >= 2:
+        models(Path(arguments[0]), arguments[1:])
     elif command == "compare" and len(arguments) == 2:
         sys.exit(1 if compare(*arguments) else 0)
     else:
