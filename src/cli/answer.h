@@ -1,0 +1,69 @@
+// Answer: one request run to its end on an engine that this thread steps, text printed as it comes. Ctrl-C stops the
+// answer and not the program.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/engine.h"
+#include "server/loaded_model.h"
+
+namespace brio::cli {
+
+struct Answer {
+  std::string text;
+  std::vector<int32_t> tokens;
+  engine::FinishReason reason = engine::FinishReason::kStop;
+  engine::Usage usage;
+  uint64_t seed = 0;
+  double ttft_ms = 0.0;     // submission to first token
+  double tpot_ms = 0.0;     // (last - first) / (n - 1)
+  double prefill_ms = 0.0;  // sum over the prompt's chunks
+  double total_ms = 0.0;
+};
+
+// The model with an engine for one sequence.
+struct Runner {
+  server::LoadedModel loaded;
+  std::unique_ptr<engine::Engine> engine;
+};
+
+struct RunnerOptions {
+  std::string model;
+  std::string numerics = "default";
+  int threads = 0;
+  int context = 0;         // 0: what the model was trained for, as far as memory goes
+  bool log_steps = false;  // a line per step on standard error
+};
+
+Result<Runner> load_runner(const RunnerOptions& options);
+
+// "default" or "fp32".
+Result<tensor::Numerics> parse_numerics(const std::string& text);
+
+// on_text gets each piece as it becomes certain.
+Result<Answer> generate(engine::Engine& engine, engine::GenerateRequest request,
+                        const std::function<void(const std::string&)>& on_text);
+
+// Prompt ids of a conversation, by the model's chat template.
+struct Turn {
+  std::string role;
+  std::string content;
+};
+Result<std::vector<int32_t>> render_turns(const server::LoadedModel& loaded, const std::vector<Turn>& turns);
+
+// "12 prompt tokens · TTFT 31.0 ms · TPOT 7.6 ms · 131.6 tokens/s"
+std::string timing_line(const Answer& answer);
+
+// A conversation at the keyboard, until end of input or /exit.
+struct ChatOptions {
+  engine::GenerateRequest request;  // sampling and limits of every answer; the prompt is filled in
+  std::string system;
+  bool raw = false;                 // no template: every line is continued on its own
+};
+Result<void> chat(Runner& runner, const ChatOptions& options);
+
+}  // namespace brio::cli

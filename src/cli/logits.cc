@@ -1,0 +1,110 @@
+// logits: the fp32 logits of every position of a text, for comparing brio with anything else.
+#include <openssl/evp.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "cli/answer.h"
+#include "cli/command.h"
+#include "cli/npy.h"
+#include "cli/terminal.h"
+#include "engine/scorer.h"
+
+namespace brio::cli {
+namespace {
+
+struct Flags {
+  std::string model, text, file, npy, numerics = "default";
+  std::vector<int32_t> tokens;
+  bool has_text = false, last = false, special = false;
+  int threads = 0;
+  int chunk = 64;
+};
+
+struct DigestDeleter {
+  void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
+};
+
+// SHA-256 over bytes that come in pieces.
+class Sha256 {
+ public:
+  Sha256() { EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr); }
+  void add(std::span<const float> values) { EVP_DigestUpdate(context_.get(), values.data(), values.size_bytes()); }
+  std::string hex() {
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    unsigned int size = 0;
+    EVP_DigestFinal_ex(context_.get(), digest, &size);
+    std::string text;
+    for (unsigned int i = 0; i < size; ++i) text += fmt::format("{:02x}", digest[i]);
+    return text;
+  }
+
+ private:
+  std::unique_ptr<EVP_MD_CTX, DigestDeleter> context_{EVP_MD_CTX_new()};
+};
+
+Result<std::vector<int32_t>> input_tokens(const server::LoadedModel& loaded, const Flags& flags) {
+  if (!flags.tokens.empty()) return flags.tokens;
+  std::string text = flags.text;
+  if (!flags.has_text) {
+    BRIO_TRY(text, read_text(flags.file));
+  }
+  const auto trust = flags.special ? tokenizer::Trust::kTrusted : tokenizer::Trust::kUntrusted;
+  return loaded.tokenizer->encode(text, trust, tokenizer::AddSpecial::kYes);
+}
+
+Result<void> logits(const Flags& flags) {
+  if (flags.tokens.empty() && !flags.has_text && flags.file.empty()) {
+    return error(ErrorCode::kInvalidArgument, "give a text (-p or -f) or --tokens");
+  }
+  server::LoadOptions options;
+  BRIO_TRY(options.numerics, parse_numerics(flags.numerics));
+  options.num_threads = flags.threads;
+  options.limits = {flags.chunk, flags.chunk};
+  BRIO_TRY(const server::LoadedModel loaded, server::load_model(flags.model, options));
+  BRIO_TRY(const std::vector<int32_t> tokens, input_tokens(loaded, flags));
+  if (tokens.empty()) return error(ErrorCode::kInvalidArgument, "the text has no tokens");
+  const auto count = static_cast<int64_t>(tokens.size());
+  const int64_t rows = flags.last ? 1 : count;
+  const int vocab = loaded.model->config().vocab;
+  std::optional<NpyWriter> writer;
+  if (!flags.npy.empty()) {
+    BRIO_TRY(writer, NpyWriter::create(flags.npy, rows, vocab));
+  }
+  BRIO_TRY(engine::Scorer scorer, engine::Scorer::create(*loaded.model, static_cast<int>(count), flags.chunk));
+  Sha256 hash;
+  ProgressLine progress("scoring");
+  BRIO_TRY_OK(scorer.score(tokens, [&](int position, std::span<const float> row) -> Result<void> {
+    progress.fraction(static_cast<double>(position) / static_cast<double>(count));
+    if (flags.last && position != count - 1) return {};
+    hash.add(row);
+    return writer ? writer->append(row) : Result<void>();
+  }));
+  progress.finish();
+  if (writer) BRIO_TRY_OK(writer->close());
+  fmt::print("tokens  {}\nshape   [{}, {}]\nsha256  {}\n", count, rows, vocab, hash.hex());
+  return {};
+}
+
+}  // namespace
+
+void add_logits_command(CLI::App& app, int& exit_code) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command = app.add_subcommand("logits", "Write the fp32 logits of a text and print their SHA-256");
+  command->add_option("MODEL", flags->model, "A model's name, a .gguf file or a safetensors folder")->required();
+  CLI::Option* text = command->add_option("-p,--prompt", flags->text, "The text");
+  CLI::Option* file = command->add_option("-f,--file", flags->file, "Read the text from a file; - is standard input")->excludes(text);
+  command->add_option("--tokens", flags->tokens, "Token ids instead of a text: 1,2,3")->delimiter(',')->excludes(text)->excludes(file);
+  command->add_flag("--special", flags->special, "Recognise control tokens in the text");
+  command->add_flag("--last", flags->last, "The last position only");
+  command->add_option("--npy", flags->npy, "Where to write them: fp32 [num_tokens, vocab], row by row");
+  command->add_option("--numerics", flags->numerics, "default, or fp32: exact weights and fp32 everywhere")->capture_default_str();
+  command->add_option("--threads", flags->threads, "Compute threads (default: the cores this process may use)");
+  command->add_option("--chunk", flags->chunk, "Positions per step; never changes a bit")->check(CLI::Range(1, 512))->capture_default_str();
+  command->callback([flags, text, &exit_code] {
+    flags->has_text = text->count() > 0;
+    exit_code = run_command([&] { return logits(*flags); });
+  });
+}
+
+}  // namespace brio::cli

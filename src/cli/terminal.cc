@@ -1,0 +1,78 @@
+#include "cli/terminal.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+namespace brio::cli {
+namespace {
+
+using std::chrono::steady_clock;
+
+std::string styled(const char* code, const std::string& text, int descriptor) {
+  return is_terminal(descriptor) ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : text;
+}
+
+std::string format_seconds(double seconds) {
+  const auto whole = static_cast<int64_t>(std::clamp(seconds, 0.0, 359999.0));
+  if (whole < 60) return fmt::format("{} s", whole);
+  return fmt::format("{}:{:02}", whole / 60, whole % 60);
+}
+
+}  // namespace
+
+bool is_terminal(int descriptor) {
+  return isatty(descriptor) != 0 && std::getenv("NO_COLOR") == nullptr && std::getenv("TERM") != nullptr;
+}
+std::string dim(const std::string& text, int descriptor) { return styled("2", text, descriptor); }
+std::string bold(const std::string& text, int descriptor) { return styled("1", text, descriptor); }
+
+std::string format_bytes(int64_t bytes) {
+  const char* const units[] = {"B", "kB", "MB", "GB", "TB"};
+  auto value = static_cast<double>(bytes);
+  size_t unit = 0;
+  while (value >= 1000.0 && unit + 1 < std::size(units)) {
+    value /= 1000.0;
+    ++unit;
+  }
+  return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, units[unit]);
+}
+
+double ProgressLine::elapsed_seconds() const {
+  return std::chrono::duration<double>(steady_clock::now() - start_).count();
+}
+
+void ProgressLine::show(const std::string& stage, int64_t bytes, int64_t total, double bytes_per_second,
+                        std::optional<double> seconds_left) {
+  std::string detail = fmt::format("{} {} / {}", stage, format_bytes(bytes), total > 0 ? format_bytes(total) : "?");
+  if (bytes_per_second > 0) detail += fmt::format("  {}/s", format_bytes(static_cast<int64_t>(bytes_per_second)));
+  if (seconds_left) detail += "  " + format_seconds(*seconds_left) + " left";
+  draw(total > 0 ? static_cast<double>(bytes) / static_cast<double>(total) : 0.0, detail);
+}
+
+void ProgressLine::fraction(double done) { draw(done, ""); }
+
+void ProgressLine::draw(double done, const std::string& detail) {
+  const auto now = steady_clock::now();
+  const bool terminal = is_terminal(STDERR_FILENO);
+  const auto pause = terminal ? std::chrono::milliseconds(100) : std::chrono::milliseconds(10000);
+  if (elapsed_seconds() < 0.5 || now - std::max(drawn_, terminal ? drawn_ : start_) < pause) return;
+  drawn_ = now;
+  visible_ = true;
+  constexpr int kWidth = 24;
+  const int filled = static_cast<int>(std::clamp(done, 0.0, 1.0) * kWidth);
+  const std::string bar = fmt::format("[{}{}] {:3.0f} %", std::string(static_cast<size_t>(filled), '#'),
+                                      std::string(static_cast<size_t>(kWidth - filled), '.'), done * 100);
+  fmt::print(stderr, "{}{} {} {}{}", terminal ? "\r\x1b[K" : "", label_, bar, detail, terminal ? "" : "\n");
+  std::fflush(stderr);
+}
+
+void ProgressLine::finish() {
+  if (visible_ && is_terminal(STDERR_FILENO)) fmt::print(stderr, "\r\x1b[K");
+  visible_ = false;
+}
+
+}  // namespace brio::cli

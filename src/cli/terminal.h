@@ -1,0 +1,39 @@
+// What the commands show on a terminal: colours only where there is one, and a progress line for anything slow.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace brio::cli {
+
+bool is_terminal(int descriptor);
+std::string dim(const std::string& text, int descriptor);   // grey on a terminal, unchanged elsewhere
+std::string bold(const std::string& text, int descriptor);
+
+std::string format_bytes(int64_t bytes);  // "98.4 MB"
+
+// A line on standard error that is redrawn in place on a terminal: label, bar, share, rate, time left. Elsewhere it
+// prints a plain line every ten seconds. Appears only once the work has taken half a second.
+class ProgressLine {
+ public:
+  explicit ProgressLine(std::string label) : label_(std::move(label)) {}
+  ~ProgressLine() { finish(); }
+  void fraction(double done);  // 0 to 1
+  // Of a download's stage; total 0 and rate 0: unknown.
+  void show(const std::string& stage, int64_t bytes, int64_t total, double bytes_per_second,
+            std::optional<double> seconds_left);
+  void finish();                            // clears the line
+
+ private:
+  void draw(double done, const std::string& detail);
+  double elapsed_seconds() const;
+
+  std::string label_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point drawn_{};
+  bool visible_ = false;
+};
+
+}  // namespace brio::cli

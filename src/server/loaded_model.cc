@@ -1,0 +1,65 @@
+#include "server/loaded_model.h"
+
+#include "base/clock.h"
+#include "hub/store.h"
+#include "ops/cpu_ops.h"
+#include "server/vocabulary.h"
+#include "weights/gguf.h"
+
+namespace brio::server {
+namespace {
+
+std::string token_text(const tokenizer::Tokenizer& tokenizer, int32_t id) {
+  return id < 0 ? std::string() : tokenizer.piece(id, tokenizer::RenderSpecial::kYes);
+}
+
+}  // namespace
+
+Result<weights::Checkpoint> open_checkpoint(const std::string& name_or_path) {
+  BRIO_TRY(const std::filesystem::path path, hub::resolve(name_or_path));
+  return weights::Checkpoint::open(path);
+}
+
+Result<std::unique_ptr<tokenizer::Tokenizer>> load_tokenizer(const weights::Checkpoint& checkpoint) {
+  BRIO_TRY(tokenizer::TokenizerSpec spec, read_vocabulary(checkpoint));
+  return tokenizer::Tokenizer::create(std::move(spec));
+}
+
+Result<std::optional<chat::Template>> load_chat_template(const weights::Checkpoint& checkpoint) {
+  BRIO_TRY(std::optional<std::string> source, checkpoint.chat_template());
+  if (!source) return std::optional<chat::Template>();
+  BRIO_TRY(chat::Template parsed, chat::Template::parse(std::move(*source)));
+  return std::optional<chat::Template>(std::move(parsed));
+}
+
+Result<LoadedModel> load_model(const std::string& name_or_path, const LoadOptions& options) {
+  const TimePoint start = Clock::steady().now();
+  LoadedModel loaded;
+  BRIO_TRY(loaded.isa, choose_isa());
+  BRIO_TRY(const weights::Checkpoint checkpoint, open_checkpoint(name_or_path));
+  loaded.name = std::filesystem::exists(name_or_path) ? checkpoint.path().stem().string() : name_or_path;
+  BRIO_TRY(loaded.tokenizer, load_tokenizer(checkpoint));
+  BRIO_TRY(loaded.chat_template, load_chat_template(checkpoint));
+  loaded.bos_text = token_text(*loaded.tokenizer, loaded.tokenizer->spec().bos);
+  loaded.eos_text = token_text(*loaded.tokenizer, loaded.tokenizer->spec().eos);
+
+  loaded.pool = std::make_unique<ThreadPool>(options.num_threads > 0 ? options.num_threads : effective_cpus());
+  BRIO_TRY(std::shared_ptr<ops::OpSet> ops, ops::CpuOps::create(*loaded.pool, loaded.isa, options.numerics));
+  model::BuildOptions build;
+  build.limits = options.limits;
+  if (options.progress) {
+    build.progress_context = const_cast<void*>(static_cast<const void*>(&options.progress));
+    build.progress = [](void* context, double fraction) {
+      (*static_cast<const std::function<void(double)>*>(context))(fraction);
+    };
+  }
+  BRIO_TRY(loaded.model, model::build_model(checkpoint, std::move(ops), *loaded.pool, build));
+  if (loaded.tokenizer->vocab_size() > loaded.model->config().vocab) {
+    return error(ErrorCode::kInvalidFile, "{}: the vocabulary has {} tokens, tensor 'token_embd.weight' only {} rows",
+                 checkpoint.path().string(), loaded.tokenizer->vocab_size(), loaded.model->config().vocab);
+  }
+  loaded.load_ms = to_ms(Clock::steady().now() - start);
+  return loaded;
+}
+
+}  // namespace brio::server

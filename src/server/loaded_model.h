@@ -1,0 +1,48 @@
+// LoadedModel: everything a path to a model file or folder turns into: packed weights, tokenizer, chat template. Made by
+// the commands and the server's lifecycle; this is where checkpoint, tokenizer, chat and model meet.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/cpu.h"
+#include "base/result.h"
+#include "base/thread_pool.h"
+#include "chat/template.h"
+#include "model/model.h"
+#include "tensor/device.h"
+#include "tokenizer/tokenizer.h"
+#include "weights/checkpoint.h"
+
+namespace brio::server {
+
+struct LoadOptions {
+  tensor::Numerics numerics = tensor::Numerics::kDefault;
+  int num_threads = 0;  // 0: effective_cpus()
+  model::Limits limits;
+  std::function<void(double fraction)> progress;  // may be empty
+};
+
+struct LoadedModel {
+  std::string name;  // the catalogue name or the file's stem
+  std::unique_ptr<ThreadPool> pool;
+  std::unique_ptr<model::Model> model;
+  std::unique_ptr<tokenizer::Tokenizer> tokenizer;
+  std::optional<chat::Template> chat_template;  // none: a base model
+  std::string bos_text, eos_text;               // what templates see as bos_token and eos_token
+  Isa isa = Isa::kScalar;
+  double load_ms = 0.0;
+};
+
+// name_or_path: a .gguf file, a safetensors folder, or a catalogue name in the store.
+Result<LoadedModel> load_model(const std::string& name_or_path, const LoadOptions& options);
+
+// The parts, for commands that need no weights. A vocabulary-only GGUF is enough for the tokenizer.
+Result<weights::Checkpoint> open_checkpoint(const std::string& name_or_path);
+Result<std::unique_ptr<tokenizer::Tokenizer>> load_tokenizer(const weights::Checkpoint& checkpoint);
+Result<std::optional<chat::Template>> load_chat_template(const weights::Checkpoint& checkpoint);
+
+}  // namespace brio::server
