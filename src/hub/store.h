@@ -61,8 +61,8 @@ class Store {
 // Letters, digits, '.', '_' and '-', not starting with '.': such a name cannot leave the store's folder.
 Result<void> check_name(std::string_view name);
 
-// A path that exists wins; else a model in the store. The error for a known but absent model says `brio pull NAME`, that
-// for an unknown one lists the names known.
+// A path that exists wins; else a model in the store. The error for a known but absent model says `brio pull NAME`,
+// that for an unknown one lists the names known.
 Result<std::filesystem::path> resolve(const std::string& name_or_path, const Store& store = Store());
 
 }  // namespace brio::hub

@@ -1,0 +1,93 @@
+#include "hub/partial_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "hub/sha256.h"
+
+namespace brio::hub {
+
+Result<PartialFile> PartialFile::open(const std::filesystem::path& path) {
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+  PartialFile file(path, fd, 0);
+  struct stat info {};
+  if (fd < 0 || fstat(fd, &info) != 0) return file.system_error("cannot open");
+  file.size_ = info.st_size;
+  return file;
+}
+
+PartialFile::PartialFile(PartialFile&& other) noexcept
+    : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)), size_(other.size_) {}
+
+PartialFile::~PartialFile() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+Error PartialFile::system_error(std::string_view doing) const {
+  return error(ErrorCode::kIo, "{}: {}: {}", path_.string(), doing, std::strerror(errno));
+}
+
+Result<void> PartialFile::append(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = pwrite(fd_, bytes.data(), bytes.size(), size_);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return system_error("cannot write");
+    size_ += written;
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+  return {};
+}
+
+Result<void> PartialFile::truncate(int64_t size_bytes) {
+  if (ftruncate(fd_, size_bytes) != 0) return system_error("cannot shorten");
+  size_ = size_bytes;
+  return {};
+}
+
+Result<bool> PartialFile::starts_as_gguf() const {
+  char magic[4] = {};
+  if (pread(fd_, magic, sizeof(magic), 0) < 0) return system_error("cannot read");
+  return std::string_view(magic, sizeof(magic)) == "GGUF";
+}
+
+Result<std::string> PartialFile::sha256(ProgressMeter& meter) const {
+  Sha256 digest;
+  std::vector<char> piece(1 << 20);
+  int64_t offset = 0;
+  while (offset < size_) {
+    const ssize_t got = pread(fd_, piece.data(), piece.size(), offset);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return system_error("cannot read");
+    digest.update({piece.data(), static_cast<size_t>(got)});
+    offset += got;
+    if (!meter.update(offset)) return error(ErrorCode::kCancelled, "stopped");
+  }
+  return digest.finish();
+}
+
+Result<void> PartialFile::finish(const std::filesystem::path& final_path) {
+  if (fsync(fd_) != 0) return system_error("cannot write to disk");
+  if (rename(path_.c_str(), final_path.c_str()) != 0) return system_error("cannot give the file its name");
+  // The name, too, should survive a power cut; a file system that cannot promise it is no reason to fail.
+  const int folder = ::open(final_path.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder >= 0) {
+    fsync(folder);
+    ::close(folder);
+  }
+  return {};
+}
+
+int64_t free_bytes(const std::filesystem::path& folder) {
+  std::error_code code;
+  const std::filesystem::space_info space = std::filesystem::space(folder, code);
+  return code || space.available > INT64_MAX ? 0 : static_cast<int64_t>(space.available);
+}
+
+}  // namespace brio::hub
