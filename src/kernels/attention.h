@@ -19,7 +19,7 @@
 // Error   against exact arithmetic on the stored K, V and rounded q, bf16: |o - exact| <= (2^-9 + (head_dim + 400) 2^-24 S)
 //         max |v| roughly, S = max |score|; tests state the bound they use.
 // Rows    up to kAttentionRows = 6 queries share each K and V vector: 6 x 2 ymm accumulators + 2 of K + 1 broadcast = 15 of
-//         16 registers, 24 fma (12 cycles) per 14 loads.
+//         16 registers, 24 fma (12 cycles) per 16 loads.
 #pragma once
 
 #include <cstddef>
@@ -46,6 +46,7 @@ struct AttentionState {
 struct AttentionSplit {
   const std::byte* k[kSplitTiles] = {};
   const std::byte* v[kSplitTiles] = {};
+  const std::byte* next_k[kSplitTiles] = {};  // of the next split, to be fetched; all, or next_k[0] is null
 };
 
 // Queries that share the split's KV head. Ranges are tokens of the split, 0 <= begin < end <= 256: at least one each.
@@ -61,7 +62,7 @@ struct AttentionParameters {
   int head_dim = 0;
   float scale = 1.0F;
   float softcap = 0.0F;   // 0: none
-  bool prefetch = false;  // fetch tiles ahead: for the first queries that read them from memory
+  bool prefetch = false;  // fetch values while scoring, the next keys while weighing: for the first to read them
 };
 
 struct AttentionKernels {

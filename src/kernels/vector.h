@@ -20,6 +20,7 @@
 //   add_exponent(v, t): bits(v) + (bits(t) << 23)                 the 2^n of exp
 //   odd(u), even(u): the bf16 in the high, low half of each word, as fp32
 //   round_bf16(v): to nearest even bf16, subnormals to signed zero, NaN made quiet; kept as fp32
+//   round_bf16_normal(v): the same for v that is zero or normal; NaN becomes anything
 //   swap_pairs, load_twice: (a b) -> (b a); each of 8 floats in two lanes
 //   sum, maximum_lane: lane l with lane l + 8, + 4, + 2, + 1
 #pragma once

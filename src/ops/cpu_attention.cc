@@ -98,14 +98,21 @@ struct AttentionCall {
 
   int group() const { return shape.num_heads / kv.spec->num_kv_heads; }
 
+  // The tiles of one split, and the keys of the next for those who go on.
   kernels::AttentionSplit split_of(const AttentionTile& tile, int split) const {
     kernels::AttentionSplit out;
     const auto& blocks = kv.blocks[static_cast<size_t>(step.rows[static_cast<size_t>(tile.row_begin)].sequence)];
+    const auto keys_of = [&](int block) -> const std::byte* {
+      const size_t index = static_cast<size_t>(block);
+      if (index >= blocks.size() || blocks[index] == nullptr) return nullptr;
+      return blocks[index] + 2 * tensor::tile_bytes(*kv.spec) * tile.kv_head;
+    };
     for (int i = 0; i < kernels::kSplitTiles; ++i) {
-      const size_t block = static_cast<size_t>(split) * kernels::kSplitTiles + static_cast<size_t>(i);
-      if (block >= blocks.size() || blocks[block] == nullptr) continue;
-      out.k[i] = blocks[block] + 2 * tensor::tile_bytes(*kv.spec) * tile.kv_head;
-      out.v[i] = out.k[i] + tensor::tile_bytes(*kv.spec);
+      const int block = split * kernels::kSplitTiles + i;
+      out.k[i] = keys_of(block);
+      if (out.k[i] != nullptr) out.v[i] = out.k[i] + tensor::tile_bytes(*kv.spec);
+      const std::byte* next = split + 1 < tile.split_end ? keys_of(block + kernels::kSplitTiles) : nullptr;
+      out.next_k[i] = next != nullptr ? next : out.next_k[0];  // the last split's missing tiles repeat its first
     }
     return out;
   }

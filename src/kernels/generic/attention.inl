@@ -10,46 +10,73 @@ struct Bf16 {
   using Word = uint32_t;
   static constexpr int kPerWord = 2;
   static BRIO_LANE_INLINE F32x16 rounded(F32x16 v) { return round_bf16(v); }
+  static BRIO_LANE_INLINE F32x16 rounded_probability(F32x16 v) { return round_bf16_normal(v); }
 };
 struct F32 {
   using Word = float;
   static constexpr int kPerWord = 1;
   static BRIO_LANE_INLINE F32x16 rounded(F32x16 v) { return v; }
+  static BRIO_LANE_INLINE F32x16 rounded_probability(F32x16 v) { return v; }
 };
 
-// acc[m] += factors of row m times words: words [count][stride] of which 16 are read, factors [M][Stride].
-// `ahead` (or null) is fetched, one cache line per word row of 64 bytes, from each of two places.
-template <int M, int Stride, bool kPrefetch>
+// The same pointer, of which the compiler forgets that it has been read.
+template <class T>
+BRIO_LANE_INLINE const T* reload(const T* p) {
+  asm("" : "+r"(p));
+  return p;
+}
+
+// acc[m][n] += factors of row m times words 16 n .. 16 n + 15 of each word row: words [count][stride], factors [M][Stride].
+// `ahead` is fetched on the way, N cache lines a word row: as many bytes as are read.
+template <int M, int N, int Stride, bool kPrefetch>
 BRIO_LANE_INLINE void accumulate(const float* factors, const uint32_t* words, ptrdiff_t stride, int count, int lanes,
-                                 const std::byte* const* ahead, F32x16 (&acc)[M]) {
+                                 const std::byte* ahead, F32x16 (&acc)[M][N]) {
   for (int j = 0; j < count; ++j) {
-    const U32x16 u = lanes == 16 ? load_pairs(words) : load_pairs_first(words, lanes);
-    words += stride;
-    if constexpr (kPrefetch) {
-      prefetch(ahead[0] + 64 * j);
-      prefetch(ahead[1] + 64 * j);
+    F32x16 half[N];
+#pragma GCC unroll 2
+    for (int n = 0; n < N; ++n) {
+      if constexpr (kPrefetch) prefetch(ahead + 64 * (N * j + n));
+      half[n] = odd(lanes == 16 ? load_pairs(words + 16 * n) : load_pairs_first(words + 16 * n, lanes));
     }
-    const F32x16 high = odd(u);
 #pragma GCC unroll 8
-    for (int m = 0; m < M; ++m) acc[m] = fma(broadcast(factors[m * Stride + 2 * j + 1]), high, acc[m]);
-    const F32x16 low = even(u);
+    for (int m = 0; m < M; ++m) {
+      const F32x16 factor = broadcast(factors[m * Stride + 2 * j + 1]);
+#pragma GCC unroll 2
+      for (int n = 0; n < N; ++n) acc[m][n] = fma(factor, half[n], acc[m][n]);
+    }
+    // Loaded again rather than kept: 12 accumulators, 2 words, 2 halves and a broadcast are one register too many.
+    words = reload(words);
+#pragma GCC unroll 2
+    for (int n = 0; n < N; ++n) {
+      half[n] = even(lanes == 16 ? load_pairs(words + 16 * n) : load_pairs_first(words + 16 * n, lanes));
+    }
 #pragma GCC unroll 8
-    for (int m = 0; m < M; ++m) acc[m] = fma(broadcast(factors[m * Stride + 2 * j]), low, acc[m]);
+    for (int m = 0; m < M; ++m) {
+      const F32x16 factor = broadcast(factors[m * Stride + 2 * j]);
+#pragma GCC unroll 2
+      for (int n = 0; n < N; ++n) acc[m][n] = fma(factor, half[n], acc[m][n]);
+    }
+    words += stride;
   }
 }
 
-template <int M, int Stride, bool kPrefetch>
+template <int M, int N, int Stride, bool kPrefetch>
 BRIO_LANE_INLINE void accumulate(const float* factors, const float* words, ptrdiff_t stride, int count, int lanes,
-                                 const std::byte* const* ahead, F32x16 (&acc)[M]) {
+                                 const std::byte* ahead, F32x16 (&acc)[M][N]) {
   for (int j = 0; j < count; ++j) {
-    const F32x16 v = lanes == 16 ? load(words) : load_first(words, lanes);
-    words += stride;
-    if constexpr (kPrefetch) {
-      prefetch(ahead[0] + 64 * j);
-      prefetch(ahead[1] + 64 * j);
+    F32x16 v[N];
+#pragma GCC unroll 2
+    for (int n = 0; n < N; ++n) {
+      if constexpr (kPrefetch) prefetch(ahead + 64 * (N * j + n));
+      v[n] = lanes == 16 ? load(words + 16 * n) : load_first(words + 16 * n, lanes);
     }
+    words += stride;
 #pragma GCC unroll 8
-    for (int m = 0; m < M; ++m) acc[m] = fma(broadcast(factors[m * Stride + j]), v, acc[m]);
+    for (int m = 0; m < M; ++m) {
+      const F32x16 factor = broadcast(factors[m * Stride + j]);
+#pragma GCC unroll 2
+      for (int n = 0; n < N; ++n) acc[m][n] = fma(factor, v[n], acc[m][n]);
+    }
   }
 }
 
@@ -83,37 +110,59 @@ inline void pack_queries(const AttentionQueries& queries, const AttentionParamet
   }
 }
 
-// scores [M][kScoreStride]: of every token in the groups of 16 that hold seen tokens; -inf where row m may not look.
-template <class Element, int M, bool kPrefetch>
-inline void score(const float* q, const AttentionQueries& queries, const AttentionSplit& split,
-                  const AttentionParameters& parameters, const Seen& seen, float* scores) {
-  using Word = typename Element::Word;
+// One row's 16 scores of tokens t .. t + 15, capped and masked, into scores.
+BRIO_LANE_INLINE void store_scores(F32x16 acc, int t, int begin, int end, float softcap, float* scores) {
+  if (softcap > 0.0F) acc = mul(broadcast(softcap), tanh(div(acc, broadcast(softcap))));
+  if (begin > t || end < t + 16) {
+    const int first = begin < t ? 0 : begin > t + 16 ? 16 : begin - t;
+    const int last = end < t ? 0 : end > t + 16 ? 16 : end - t;
+    acc = select(lanes_between(first, last), acc, broadcast(-__builtin_inff()));
+  }
+  store(scores + t, acc);
+}
+
+// The scores of 16 N tokens from t, fetching this tile's values.
+template <class Element, int M, int N, bool kPrefetch>
+BRIO_LANE_INLINE void score_tokens(const float* q, const AttentionQueries& queries, const AttentionSplit& split,
+                                   const AttentionParameters& parameters, int t, float* scores) {
   const int words = parameters.head_dim / Element::kPerWord;
-  for (int t = seen.begin / 16 * 16; t < seen.end; t += 16) {
-    const int tile = t / kTileTokens;
-    const int half = t % kTileTokens / 16;
-    const Word* k = reinterpret_cast<const Word*>(split.k[tile]) + 16 * half;
-    const std::byte* ahead[2] = {split.v[tile] + 64 * half * words, split.v[tile]};
-    if (tile + 1 < kSplitTiles && split.k[tile + 1] != nullptr) ahead[1] = split.k[tile + 1] + 64 * half * words;
-    F32x16 acc[M];
-    for (int m = 0; m < M; ++m) acc[m] = zero();
-    accumulate<M, kQueryStride, kPrefetch>(q, k, kTileTokens, words, 16, ahead, acc);
-    for (int m = 0; m < M; ++m) {
-      if (parameters.softcap > 0.0F) {
-        acc[m] = mul(broadcast(parameters.softcap), tanh(div(acc[m], broadcast(parameters.softcap))));
-      }
-      const int begin = queries.begin[m] - t;
-      const int end = queries.end[m] - t;
-      if (begin > 0 || end < 16) {
-        const Mask inside = lanes_between(begin < 0 ? 0 : begin > 16 ? 16 : begin, end < 0 ? 0 : end > 16 ? 16 : end);
-        acc[m] = select(inside, acc[m], broadcast(-__builtin_inff()));
-      }
-      store(scores + m * kScoreStride + t, acc[m]);
+  const int tile = t / kTileTokens;
+  const int half = t % kTileTokens / 16;
+  const auto* k = reinterpret_cast<const typename Element::Word*>(split.k[tile]) + 16 * half;
+  F32x16 acc[M][N];
+  for (int m = 0; m < M; ++m) {
+    for (int n = 0; n < N; ++n) acc[m][n] = zero();
+  }
+  accumulate<M, N, kQueryStride, kPrefetch>(q, k, kTileTokens, words, 16, split.v[tile] + 64 * half * words, acc);
+  for (int m = 0; m < M; ++m) {
+    for (int n = 0; n < N; ++n) {
+      store_scores(acc[m][n], t + 16 * n, queries.begin[m], queries.end[m], parameters.softcap, scores + m * kScoreStride);
     }
   }
 }
 
-// Turns one row of scores into probabilities (rounded as the values want them) and returns their max and sum.
+// Vectors of 16 that M rows take at once: two where one would leave the fma units waiting for their own results (4 cycles
+// x 2 a cycle = 8 chains; a vector is two on AVX2).
+template <int M>
+inline constexpr int kVectors = M <= 2 ? 2 : 1;
+
+// scores [M][kScoreStride]: of every token in the groups of 16 that hold seen tokens; -inf where row m may not look.
+template <class Element, int M, bool kPrefetch>
+inline void score(const float* q, const AttentionQueries& queries, const AttentionSplit& split,
+                  const AttentionParameters& parameters, const Seen& seen, float* scores) {
+  for (int t = seen.begin / 16 * 16; t < seen.end;) {
+    if (kVectors<M> == 2 && t % kTileTokens == 0 && t + 16 < seen.end) {
+      score_tokens<Element, M, kVectors<M>, kPrefetch>(q, queries, split, parameters, t, scores);
+      t += 16 * kVectors<M>;
+    } else {
+      score_tokens<Element, M, 1, kPrefetch>(q, queries, split, parameters, t, scores);
+      t += 16;
+    }
+  }
+}
+
+// Turns one row of scores into probabilities (rounded as the values want them) and returns their max and sum. A NaN score
+// makes the sum NaN, and with it every channel, whatever its own probability is rounded to.
 template <class Element>
 inline void soften(float* scores, const Seen& seen, float& max, float& total) {
   const int first = seen.begin / 16 * 16;
@@ -123,9 +172,9 @@ inline void soften(float* scores, const Seen& seen, float& max, float& total) {
   const F32x16 shift = broadcast(max);
   F32x16 sums = zero();
   for (int t = first; t < seen.end; t += 16) {
-    const F32x16 p = exp(sub(load(scores + t), shift));
+    const F32x16 p = exp_not_positive(sub(load(scores + t), shift));
     sums = add(sums, p);
-    store(scores + t, Element::rounded(p));
+    store(scores + t, Element::rounded_probability(p));
   }
   total = sum(sums);
 }
@@ -247,23 +296,42 @@ BRIO_LANE_INLINE void merge_channels(float* out, F32x16 split, const MergeFactor
   }
 }
 
-// Weighs the values by p [M][kScoreStride] and merges the split into the states.
-template <int M, class Word>
-inline void weigh(const float* p, const ValueRuns<Word>& runs, int head_dim, const MergeFactors& factors,
-                  AttentionState* const* states) {
-  for (int d = 0; d < head_dim; d += 16) {
-    const int lanes = head_dim - d < 16 ? head_dim - d : 16;
-    F32x16 acc[M];
-    for (int m = 0; m < M; ++m) acc[m] = zero();
-    for (int i = 0; i < runs.count; ++i) {
-      const ValueRun<Word>& run = runs.run[i];
-      if (lanes == 16) {
-        accumulate<M, kScoreStride, false>(p + run.token, run.words + d, head_dim, run.count, 16, nullptr, acc);
-      } else {
-        accumulate<M, kScoreStride, false>(p + run.token, run.words + d, head_dim, run.count, lanes, nullptr, acc);
-      }
+// Channels d .. of the outputs: 16 N, or the first `lanes` of 16. Fetches the next split's keys.
+template <class Element, int M, int N, bool kPrefetch>
+BRIO_LANE_INLINE void weigh_channels(const float* p, const ValueRuns<typename Element::Word>& runs, const AttentionSplit& split,
+                                     int head_dim, int d, int lanes, const MergeFactors& factors,
+                                     AttentionState* const* states) {
+  F32x16 acc[M][N];
+  for (int m = 0; m < M; ++m) {
+    for (int n = 0; n < N; ++n) acc[m][n] = zero();
+  }
+  for (int i = 0; i < runs.count; ++i) {
+    const auto& run = runs.run[i];
+    const std::byte* ahead = nullptr;
+    if constexpr (kPrefetch) {
+      const int first = run.token % kTileTokens / Element::kPerWord;
+      ahead = split.next_k[run.token / kTileTokens] + 64 * (d / 16 * (kTileTokens / Element::kPerWord) + N * first);
     }
-    for (int m = 0; m < M; ++m) merge_channels(states[m]->out + d, acc[m], factors, m, lanes);
+    accumulate<M, N, kScoreStride, kPrefetch>(p + run.token, run.words + d, head_dim, run.count, lanes, ahead, acc);
+  }
+  for (int m = 0; m < M; ++m) {
+    for (int n = 0; n < N; ++n) merge_channels(states[m]->out + d + 16 * n, acc[m][n], factors, m, lanes);
+  }
+}
+
+// Weighs the values by p [M][kScoreStride] and merges the split into the states.
+template <class Element, int M, bool kPrefetch>
+inline void weigh(const float* p, const ValueRuns<typename Element::Word>& runs, const AttentionSplit& split, int head_dim,
+                  const MergeFactors& factors, AttentionState* const* states) {
+  int d = 0;
+  for (; d + 16 * kVectors<M> <= head_dim; d += 16 * kVectors<M>) {
+    weigh_channels<Element, M, kVectors<M>, kPrefetch>(p, runs, split, head_dim, d, 16, factors, states);
+  }
+  for (; d + 16 <= head_dim; d += 16) {
+    weigh_channels<Element, M, 1, kPrefetch>(p, runs, split, head_dim, d, 16, factors, states);
+  }
+  if (d < head_dim) {
+    weigh_channels<Element, M, 1, false>(p, runs, split, head_dim, d, head_dim - d, factors, states);
   }
 }
 
@@ -294,7 +362,12 @@ void attend_rows(const AttentionQueries& queries, const AttentionSplit& split, c
   for (int m = 0; m < M; ++m) soften<Element>(p + m * kScoreStride, seen, max[m], total[m]);
   ValueRuns<typename Element::Word> runs;
   list_runs(split, seen, parameters.head_dim, edges, runs);
-  weigh<M>(p, runs, parameters.head_dim, merge_sums(queries.state, M, max, total), queries.state);
+  const MergeFactors factors = merge_sums(queries.state, M, max, total);
+  if (parameters.prefetch && split.next_k[0] != nullptr) {
+    weigh<Element, M, true>(p, runs, split, parameters.head_dim, factors, queries.state);
+  } else {
+    weigh<Element, M, false>(p, runs, split, parameters.head_dim, factors, queries.state);
+  }
 }
 
 template <class Element>

@@ -4,7 +4,7 @@
 // error 3.1e-9; 2^n is added to the exponent field. Relative error <= 1.5 * 2^-24 + 3.1e-9. Below -86.5 (2.7e-38; the
 // smallest normal number is 1.2e-38) the result is 0, so that the exponent never leaves the normal range; above
 // ln(FLT_MAX) it is infinite; NaN stays.
-BRIO_LANE_INLINE F32x16 exp(F32x16 x) {
+BRIO_LANE_INLINE F32x16 exp_in_range(F32x16 x) {
   const F32x16 magic = broadcast(0x1.8p23F);  // adding it leaves round(x / ln 2) in the low bits
   const F32x16 t = fma(x, broadcast(0x1.715476p+0F), magic);
   const F32x16 n = sub(t, magic);
@@ -16,10 +16,18 @@ BRIO_LANE_INLINE F32x16 exp(F32x16 x) {
   q = fma(q, r, broadcast(0x1.555490p-3F));
   q = fma(q, r, broadcast(0x1.fffffcp-2F));
   const F32x16 e = add(broadcast(1.0F), fma(mul(r, r), q, r));
-  F32x16 out = add_exponent(e, t);
-  out = select(less(x, broadcast(-86.5F)), zero(), out);
-  out = select(less(broadcast(0x1.62e42ep+6F), x), broadcast(__builtin_inff()), out);
-  return select(is_nan(x), x, out);
+  return add_exponent(e, t);
+}
+
+// exp(x) of x <= 0 or NaN.
+BRIO_LANE_INLINE F32x16 exp_not_positive(F32x16 x) {
+  const F32x16 e = select(less(x, broadcast(-86.5F)), zero(), exp_in_range(x));
+  return select(is_nan(x), x, e);
+}
+
+BRIO_LANE_INLINE F32x16 exp(F32x16 x) {
+  const F32x16 e = exp_not_positive(x);
+  return select(less(broadcast(0x1.62e42ep+6F), x), broadcast(__builtin_inff()), e);
 }
 
 // tanh(x): below 0.625 x + x^3 p(x^2), p the minimax polynomial of degree 4 (relative error 4.2e-9); above

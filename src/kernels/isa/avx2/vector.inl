@@ -114,6 +114,14 @@ BRIO_LANE_INLINE __m256 round_bf16_half(__m256 v) {
 }
 BRIO_LANE_INLINE F32x16 round_bf16(F32x16 v) { return {round_bf16_half(v.lo), round_bf16_half(v.hi)}; }
 
+BRIO_LANE_INLINE __m256 round_bf16_normal_half(__m256 v) {
+  const __m256i bits = as_words(v);
+  const __m256i lowest = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+  const __m256i rounded = _mm256_add_epi32(bits, _mm256_add_epi32(lowest, _mm256_set1_epi32(0x7fff)));
+  return as_float(_mm256_and_si256(rounded, _mm256_set1_epi32(static_cast<int>(0xffff0000U))));
+}
+BRIO_LANE_INLINE F32x16 round_bf16_normal(F32x16 v) { return {round_bf16_normal_half(v.lo), round_bf16_normal_half(v.hi)}; }
+
 BRIO_LANE_INLINE F32x16 swap_pairs(F32x16 v) { return {_mm256_permute_ps(v.lo, 0xB1), _mm256_permute_ps(v.hi, 0xB1)}; }
 BRIO_LANE_INLINE F32x16 load_twice(const float* p) {
   const __m256 v = _mm256_loadu_ps(p);

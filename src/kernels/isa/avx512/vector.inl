@@ -76,6 +76,13 @@ BRIO_LANE_INLINE F32x16 round_bf16(F32x16 a) {
   return {as_float(_mm512_mask_blend_epi32(small, normal, signed_zero))};
 }
 
+BRIO_LANE_INLINE F32x16 round_bf16_normal(F32x16 a) {
+  const __m512i bits = as_words(a.v);
+  const __m512i lowest = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+  const __m512i rounded = _mm512_add_epi32(bits, _mm512_add_epi32(lowest, _mm512_set1_epi32(0x7fff)));
+  return {as_float(_mm512_and_si512(rounded, _mm512_set1_epi32(static_cast<int>(0xffff0000U))))};
+}
+
 BRIO_LANE_INLINE F32x16 swap_pairs(F32x16 a) { return {_mm512_shuffle_ps(a.v, a.v, 0xB1)}; }
 BRIO_LANE_INLINE F32x16 load_twice(const float* p) {
   const __m512i twice = _mm512_set_epi32(7, 7, 6, 6, 5, 5, 4, 4, 3, 3, 2, 2, 1, 1, 0, 0);

@@ -72,6 +72,10 @@ BRIO_LANE_INLINE uint32_t round_bf16_bits(uint32_t bits) {
 }
 BRIO_LANE_INLINE F32x16 round_bf16(F32x16 v) { BRIO_LANES(F32x16, float_of(round_bf16_bits(bits_of(v.lane[i])))); }
 
+BRIO_LANE_INLINE F32x16 round_bf16_normal(F32x16 v) {
+  BRIO_LANES(F32x16, float_of((bits_of(v.lane[i]) + 0x7fffU + ((bits_of(v.lane[i]) >> 16) & 1U)) & 0xffff0000U));
+}
+
 BRIO_LANE_INLINE F32x16 swap_pairs(F32x16 v) { BRIO_LANES(F32x16, v.lane[i ^ 1]); }
 BRIO_LANE_INLINE F32x16 load_twice(const float* p) { BRIO_LANES(F32x16, p[i / 2]); }
 
