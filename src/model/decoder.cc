@@ -52,7 +52,9 @@ Result<void> Decoder::allocate() {
   BRIO_TRY(act_, ops_->make_activation(rows, config_.hidden, act_forms_));
   BRIO_TRY(context_, ops_->make_activation(rows, q_width, context_forms_));
   BRIO_TRY(hidden_, ops_->make_activation(rows, config_.feed_forward, hidden_forms_));
-  BRIO_TRY(head_in_, ops_->make_activation(limits_.max_logits, config_.hidden, output_.input_form()));
+  const auto head_form =
+      output_.input_form() == tensor::InputForms::kS8 ? tensor::InputForms::kS8Pair : output_.input_form();
+  BRIO_TRY(head_in_, ops_->make_activation(limits_.max_logits, config_.hidden, head_form));
   BRIO_TRY(logits_, ops_->make_rows(limits_.max_logits, config_.vocab));
   logit_rows_.reserve(static_cast<size_t>(limits_.max_logits));
   return {};

@@ -1,5 +1,5 @@
-// CpuOps: embedding and linear layers. Work is split over panels of 16 output columns, which are independent; every panel
-// is read once per call, whatever the rows (each row's bits are the same alone and in company: kernels/linear.h).
+// CpuOps: embedding and linear layers. Work is split over panels of 16 output columns, which are independent; every
+// panel is read once per call, whatever the rows (each row's bits are the same alone and in company: kernels/linear.h).
 #include <algorithm>
 
 #include "base/check.h"
@@ -21,8 +21,8 @@ int64_t panel_bytes(const Weight& weight) {
   return kernels::panel_bytes(weight.format(), static_cast<int>(weight.cols()));
 }
 
-// Panels that a thread claims at a time: about kChunkBytes of weights, so that a claim costs nothing beside them, but at
-// least kChunksPerThread claims a thread, so that a slow or late thread is not waited for.
+// Panels that a thread claims at a time: about kChunkBytes of weights, so that a claim costs nothing beside them, but
+// at least kChunksPerThread claims a thread, so that a slow or late thread is not waited for.
 constexpr int64_t kChunkBytes = 128 * 1024;
 constexpr int kChunksPerThread = 6;
 
@@ -53,25 +53,30 @@ struct LinearPlan {
   int k = 0;
   int num_panels = 0;
   int panels_per_chunk = 1;
+  bool pairs = false;  // the input's rows are s8 pairs
   kernels::LinearOutput out;
   int num_chunks() const { return (num_panels + panels_per_chunk - 1) / panels_per_chunk; }
 };
 
-LinearPlan plan_task(const kernels::KernelTable& table, const LinearTask& task, int num_rows, int num_threads) {
+LinearPlan plan_task(const kernels::KernelTable& table, const LinearTask& task, const Activation::Storage& in,
+                     int num_rows, int num_threads) {
   const Weight& weight = *task.weight;
+  const bool pairs = in.images == 2 && weight.input_form() == tensor::InputForms::kS8;
+  BRIO_CHECK(!pairs || (task.bias == nullptr && task.store == Store::kReplace), "pairs feed the LM head");
   BRIO_CHECK(task.y->width() == weight.rows() && num_rows <= task.y->max_rows() &&
                  (task.bias == nullptr || task.bias->size() == weight.rows()),
              "linear of {} x {} into {} of {} columns", weight.rows(), weight.cols(), num_rows, task.y->width());
   const Rows::Storage& y = *task.y->storage();
-  return {kernel_of(table, weight),
-          weight.panels(),
-          panel_bytes(weight),
-          static_cast<int>(weight.cols()),
-          kernels::num_panels(weight.rows()),
-          panels_per_chunk(weight, num_threads),
-          {y.data, y.stride, task.bias == nullptr ? nullptr : task.bias->values().data(),
-           task.store == Store::kAdd ? kernels::Write::kAdd : kernels::Write::kReplace,
-           static_cast<int>(weight.rows())}};
+  return {
+      kernel_of(table, weight),
+      weight.panels(),
+      panel_bytes(weight),
+      static_cast<int>(weight.cols()),
+      kernels::num_panels(weight.rows()),
+      panels_per_chunk(weight, num_threads),
+      pairs,
+      {y.data, y.stride, task.bias == nullptr ? nullptr : task.bias->values().data(),
+       task.store == Store::kAdd ? kernels::Write::kAdd : kernels::Write::kReplace, static_cast<int>(weight.rows())}};
 }
 
 kernels::LinearOutput columns_from(kernels::LinearOutput out, int column) {
@@ -81,11 +86,35 @@ kernels::LinearOutput columns_from(kernels::LinearOutput out, int column) {
   return out;
 }
 
-void run_chunk(std::span<const LinearPlan> plans, int chunk, const kernels::LinearInput& x, int num_rows) {
+// Panels [begin, begin + count) of a task whose input rows are pairs: both images in one pass over the weights, then
+// y = image + rest.
+void run_pairs(const LinearPlan& plan, int begin, int count, const kernels::LinearInput& x, int num_rows) {
+  constexpr int kScratchElements = 16384;  // 64 KiB
+  thread_local std::vector<float> scratch;
+  const int at_once = std::clamp(kScratchElements / (2 * num_rows * kPanelRows), 1, count);
+  const int width = at_once * kPanelRows;
+  scratch.resize(std::max(scratch.size(), static_cast<size_t>(2) * num_rows * width));
+  for (int panel = begin; panel < begin + count; panel += at_once) {
+    const int panels = std::min(at_once, begin + count - panel);
+    const int first = panel * kPanelRows;
+    const int columns = std::min(panels * kPanelRows, plan.out.columns - first);
+    plan.kernel({plan.panels + panel * plan.panel_bytes, panels}, plan.k, x, 2 * num_rows,
+                {scratch.data(), width, nullptr, kernels::Write::kReplace, columns});
+    for (int r = 0; r < num_rows; ++r) {
+      const float* image = &scratch[static_cast<size_t>(2 * r) * width];
+      float* y = plan.out.y + r * plan.out.stride + first;
+      for (int c = 0; c < columns; ++c) y[c] = image[c] + image[width + c];
+    }
+  }
+}
+
+void run_chunk(std::span<const LinearPlan> plans, int chunk, const Activation::Storage& in, int num_rows) {
+  const kernels::LinearInput x = in.input(0);
   for (const LinearPlan& plan : plans) {
     if (chunk < plan.num_chunks()) {
       const int begin = chunk * plan.panels_per_chunk;
       const int count = std::min(plan.panels_per_chunk, plan.num_panels - begin);
+      if (plan.pairs) return run_pairs(plan, begin, count, x, num_rows);
       return plan.kernel({plan.panels + begin * plan.panel_bytes, count}, plan.k, x, num_rows,
                          columns_from(plan.out, begin * kPanelRows));
     }
@@ -93,8 +122,8 @@ void run_chunk(std::span<const LinearPlan> plans, int chunk, const kernels::Line
   }
 }
 
-// Gated layers are finished 32 columns (two panels) at a time or a multiple, in tiles of rows x columns of this many fp32
-// for the gate and as many for the up projection: 32 KiB together.
+// Gated layers are finished 32 columns (two panels) at a time or a multiple, in tiles of rows x columns of this many
+// fp32 for the gate and as many for the up projection: 32 KiB together.
 constexpr int kTileElements = 4096;
 constexpr int kTileMostRows = 128;
 constexpr int kUnit = 2;  // panels in 32 columns
@@ -159,12 +188,11 @@ void CpuOps::linear(const Activation& in, int num_rows, std::span<const LinearTa
   int num_chunks = 0;
   for (const LinearTask& task : tasks) {
     check_input(in, num_rows, *task.weight);
-    plans.push_back(plan_task(kernels_, task, num_rows, pool_.num_threads()));
+    plans.push_back(plan_task(kernels_, task, *in.storage(), num_rows, pool_.num_threads()));
     num_chunks += plans.back().num_chunks();
   }
-  const kernels::LinearInput x = in.storage()->input(0);
   pool_.parallel_for(num_chunks, 1, [&](int begin, int end) {
-    for (int chunk = begin; chunk < end; ++chunk) run_chunk(plans, chunk, x, num_rows);
+    for (int chunk = begin; chunk < end; ++chunk) run_chunk(plans, chunk, *in.storage(), num_rows);
   });
   weight_passes_.fetch_add(static_cast<int64_t>(tasks.size()), std::memory_order_relaxed);
 }
@@ -174,6 +202,7 @@ void CpuOps::gated_linear(const Activation& in, int num_rows, const Weight& gate
   if (num_rows == 0) return;
   check_input(in, num_rows, gate);
   check_input(in, num_rows, up);
+  BRIO_CHECK(in.storage()->images == 1, "pairs feed the LM head");
   BRIO_CHECK(gate.rows() == up.rows() && out.width() == gate.rows() && num_rows <= out.max_rows(),
              "gated linear of {} and {} columns into {}", gate.rows(), up.rows(), out.width());
   const GatedPlan plan = {{kernel_of(kernels_, gate), gate.panels(), panel_bytes(gate)},

@@ -6,9 +6,29 @@ namespace brio::ops {
 
 using tensor::InputForms;
 
+namespace {
+
+// The second image of a pair: x - value * scale, quantised. A group with scale NaN (x not finite) stays NaN.
+void store_rest(const kernels::QuantizeKernels& kernels, const float* x, int k, const kernels::QuantizedRow& image,
+                const kernels::QuantizedRow& out) {
+  float rest[kernels::kGroup];
+  for (int begin = 0; begin < k; begin += kernels::kGroup) {
+    const int count = std::min(kernels::kGroup, k - begin);
+    const float scale = image.scales[begin / kernels::kGroup];
+    for (int i = 0; i < count; ++i) rest[i] = x[begin + i] - static_cast<float>(image.values[begin + i]) * scale;
+    kernels.quantize_row(rest, count, out.at(begin));
+  }
+}
+
+}  // namespace
+
 void Activation::Storage::store(const kernels::QuantizeKernels& kernels, int r, int column, std::span<const float> x) {
   const int k = static_cast<int>(x.size());
-  if (values != nullptr) kernels.quantize_row(x.data(), k, quantized_row(r).at(column));
+  if (values != nullptr) {
+    const kernels::QuantizedRow image = quantized_row(r).at(column);
+    kernels.quantize_row(x.data(), k, image);
+    if (images == 2) store_rest(kernels, x.data(), k, image, quantized_row(r, 1).at(column));
+  }
   if (bf16 != nullptr) kernels.round_row_bf16(x.data(), k, bf16 + r * stride + column);
   if (f32 != nullptr) {
     float* out = f32 + r * stride + column;
@@ -30,7 +50,8 @@ Result<std::shared_ptr<Activation::Storage>> make_activation_storage(int max_row
   storage->width = width;
   storage->stride = kernels::row_stride(width);
   const size_t count = static_cast<size_t>(max_rows) * storage->stride;  // a multiple of 64: every part stays aligned
-  const size_t s8_bytes = contains(forms, InputForms::kS8) ? count : 0;
+  storage->images = contains(forms, InputForms::kS8Pair) ? 2 : 1;
+  const size_t s8_bytes = contains(forms, InputForms::kS8 | InputForms::kS8Pair) ? count * storage->images : 0;
   const size_t scale_bytes = s8_bytes / kernels::kGroup * sizeof(float);
   const size_t sum_bytes = s8_bytes / (kernels::kGroup / 2) * sizeof(int16_t);
   const size_t bf16_bytes = contains(forms, InputForms::kBF16) ? count * sizeof(uint16_t) : 0;

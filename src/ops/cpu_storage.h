@@ -23,9 +23,10 @@ struct Activation::Storage {
   AlignedBuffer buffer;
   int width = 0;
   ptrdiff_t stride = 0;       // kernels::row_stride(width)
-  int8_t* values = nullptr;   // s8   [max_rows][stride]
-  float* scales = nullptr;    //      [max_rows][stride / 32]
-  int16_t* sums = nullptr;    //      [max_rows][stride / 16]
+  int images = 1;             // s8 rows per row: 2 for a pair, the value's image and then that of the rest
+  int8_t* values = nullptr;   // s8   [max_rows * images][stride]
+  float* scales = nullptr;    //      [max_rows * images][stride / 32]
+  int16_t* sums = nullptr;    //      [max_rows * images][stride / 16]
   uint16_t* bf16 = nullptr;   // bf16 [max_rows][stride]
   float* f32 = nullptr;       // fp32 [max_rows][stride]
 
@@ -33,8 +34,9 @@ struct Activation::Storage {
   // unless the columns are the row's last. Any thread, one thread per 32 columns.
   void store(const kernels::QuantizeKernels& kernels, int r, int column, std::span<const float> x);
 
-  kernels::QuantizedRow quantized_row(int r) const {
-    return {values + r * stride, scales + r * stride / kernels::kGroup, sums + r * stride / (kernels::kGroup / 2)};
+  kernels::QuantizedRow quantized_row(int r, int image = 0) const {
+    const ptrdiff_t at = (static_cast<ptrdiff_t>(r) * images + image) * stride;
+    return {values + at, scales + at / kernels::kGroup, sums + at / (kernels::kGroup / 2)};
   }
   // Rows from `first` on, as kernels read them. Null pointers stay null.
   kernels::LinearInput input(int first) const {
