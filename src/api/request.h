@@ -79,6 +79,9 @@ inline int num_choices(const Request& request) {
   return completion->generation.n * static_cast<int>(completion->prompts.size());
 }
 
+inline Generation& generation(Request& request) {
+  return std::visit([](auto& kind) -> Generation& { return kind.generation; }, request);
+}
 inline const Generation& generation(const Request& request) {
   return std::visit([](const auto& kind) -> const Generation& { return kind.generation; }, request);
 }

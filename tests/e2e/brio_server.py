@@ -1,0 +1,109 @@
+"""A real `brio serve` for a test: started on a free port, stopped at the end."""
+
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import threading
+import time
+import urllib.error
+import urllib.request
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+BINARY = pathlib.Path(os.environ.get("BRIO_BINARY", REPOSITORY / "build" / "brio"))
+
+
+def find_model(name):
+    """The file NAME.gguf of $BRIO_MODELS or of brio's store, or None."""
+    home = pathlib.Path(os.environ.get("BRIO_HOME") or pathlib.Path.home() / ".cache" / "brio")
+    folders = [os.environ.get("BRIO_MODELS"), home / "models"]
+    for folder in filter(None, folders):
+        path = pathlib.Path(folder) / f"{name}.gguf"
+        if path.exists():
+            return path
+    return None
+
+
+class BrioServer:
+    def __init__(self, model, *flags):
+        command = [BINARY, "serve", model, "--port", "0", *map(str, flags)]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.output = []
+        self._listening = threading.Event()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        if not self._listening.wait(60):
+            self.kill()
+            raise RuntimeError("no address within 60 s:\n" + "".join(self.output))
+        if self.process.poll() is not None:
+            raise RuntimeError("the server ended at once:\n" + "".join(self.output))
+
+    def _read(self):
+        for line in self.process.stdout:
+            self.output.append(line)
+            found = re.search(r"listening on (http://\S+:(\d+));", line)
+            if found:
+                self.url, self.port = found.group(1), int(found.group(2))
+                self._listening.set()
+        self._listening.set()
+
+    def wait_ready(self, seconds=120):
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            if self.process.poll() is not None:
+                raise RuntimeError("the server ended:\n" + "".join(self.output))
+            if self.get("/health")[0] == 200:
+                return self
+            time.sleep(0.05)
+        raise RuntimeError("not ready in time:\n" + "".join(self.output))
+
+    def request(self, method, path, body=None, headers=()):
+        """(status, headers, text) whatever the status."""
+        data = body if isinstance(body, (bytes, type(None))) else json.dumps(body).encode()
+        request = urllib.request.Request(self.url + path, data=data, method=method, headers=dict(headers))
+        try:
+            with urllib.request.urlopen(request, timeout=120) as response:
+                return response.status, response.headers, response.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.headers, error.read().decode()
+
+    def get(self, path):
+        status, _, text = self.request("GET", path)
+        return status, text
+
+    def post(self, path, body):
+        status, _, text = self.request("POST", path, body)
+        return status, json.loads(text)
+
+    def metrics(self):
+        """Samples by name, or by name{label="value",...} without the model's name."""
+        out = {}
+        for line in self.get("/metrics")[1].splitlines():
+            if line and not line.startswith("#"):
+                name, value = line.rsplit(" ", 1)
+                name = re.sub(r',?model_name="[^"]*"', "", name).replace("{,", "{").replace("{}", "")
+                out[name] = float(value)
+        return out
+
+    def wait_metric(self, name, accept, seconds=30):
+        deadline = time.monotonic() + seconds
+        while True:
+            value = self.metrics().get(name)
+            if value is not None and accept(value):
+                return value
+            if time.monotonic() > deadline:
+                raise AssertionError(f"{name} stayed at {value}")
+            time.sleep(0.05)
+
+    def terminate(self):
+        self.process.send_signal(signal.SIGTERM)
+
+    def wait(self, seconds=60):
+        return self.process.wait(seconds)
+
+    def kill(self):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()

@@ -1,0 +1,65 @@
+"""A client that leaves frees the engine, streamed or not; one that does not read harms nobody."""
+
+import json
+import socket
+import time
+
+ABORTS = 'brio:request_finished_total{finished_reason="abort"}'
+
+
+def post(server, body, receive_buffer=None):
+    data = json.dumps({"messages": [{"role": "user", "content": "Count to a thousand."}], **body}).encode()
+    connection = socket.socket()
+    if receive_buffer:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+    connection.connect(("127.0.0.1", server.port))
+    connection.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(data) + data)
+    return connection
+
+
+def endless(**more):
+    return {"max_tokens": 900, "ignore_eos": True, **more}
+
+
+def wait_free(server):
+    server.wait_metric("brio:num_requests_running", lambda value: value == 0)
+    server.wait_metric("brio:kv_blocks_used", lambda value: value == 0)
+
+
+def test_leaving_mid_stream_aborts(server):
+    before = server.metrics()[ABORTS]
+    connection = post(server, endless(stream=True))
+    assert b"data: " in connection.recv(4096)
+    connection.close()
+    server.wait_metric(ABORTS, lambda value: value == before + 1)
+    wait_free(server)
+
+
+def test_leaving_while_the_answer_is_made_aborts(server):
+    before = server.metrics()[ABORTS]
+    connection = post(server, endless(stream=False))
+    server.wait_metric("brio:num_requests_running", lambda value: value >= 1)
+    connection.close()
+    server.wait_metric(ABORTS, lambda value: value == before + 1)
+    wait_free(server)
+
+
+def test_leaving_with_a_reset_aborts_all_choices(server):
+    before = server.metrics()[ABORTS]
+    connection = post(server, endless(stream=True, n=3))
+    connection.recv(4096)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+    connection.close()
+    server.wait_metric(ABORTS, lambda value: value == before + 1)
+    wait_free(server)
+
+
+def test_a_client_that_does_not_read_holds_up_nobody(server):
+    lazy = post(server, endless(stream=True, n=2, logprobs=True, top_logprobs=20), receive_buffer=4096)
+    begin = time.monotonic()
+    status, answer = server.post("/v1/chat/completions", {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 8})
+    assert status == 200 and answer["usage"]["completion_tokens"] > 0
+    server.wait_metric("brio:num_requests_running", lambda value: value == 0, seconds=120)
+    print(f"answered beside a lazy reader after {time.monotonic() - begin:.1f} s")
+    lazy.close()
+    wait_free(server)
