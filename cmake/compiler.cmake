@@ -8,7 +8,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   add_compile_options(-Wno-psabi -Wno-restrict)  # g++ 12 sees overlaps in std::string concatenation that are not there
 endif()
 if(BRIO_SANITIZE)
-  add_compile_options(-fsanitize=${BRIO_SANITIZE} -fno-omit-frame-pointer -O1)
+  # Line tables are all that a report needs; debug checks of invariants are what these builds are for.
+  add_compile_options(-fsanitize=${BRIO_SANITIZE} -fno-omit-frame-pointer -O1 -g1 -UNDEBUG)
   if(BRIO_SANITIZE MATCHES "undefined")
     add_compile_options(-fno-sanitize-recover=undefined)
   endif()
