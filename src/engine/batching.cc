@@ -1,37 +1,32 @@
 #include "engine/batching.h"
 
+#include <algorithm>
+
 namespace brio::engine {
 namespace {
 
-class StaticBatching final : public BatchPolicy {
+// Static without max_wait, dynamic with it.
+class WholeBatching final : public BatchPolicy {
  public:
-  explicit StaticBatching(int size) : size_(size) {}
-  int admissions(const Queue& queue, TimePoint /*now*/) override {
-    return queue.running == 0 && (queue.waiting >= size_ || queue.draining) ? size_ : 0;
-  }
-  bool starts_whole() const override { return true; }
-  std::optional<TimePoint> deadline(const Queue& /*queue*/) const override { return std::nullopt; }
+  WholeBatching(int size, std::optional<Duration> max_wait) : size_(size), max_wait_(max_wait) {}
 
- private:
-  int size_;
-};
-
-class DynamicBatching final : public BatchPolicy {
- public:
-  DynamicBatching(int size, Duration max_wait) : size_(size), max_wait_(max_wait) {}
   int admissions(const Queue& queue, TimePoint now) override {
-    const bool due = queue.waiting >= size_ || queue.draining || (queue.waiting > 0 && now >= queue.oldest + max_wait_);
-    return queue.running == 0 && due ? size_ : 0;
+    if (queue.running > 0 || queue.waiting == 0) return 0;
+    const std::optional<TimePoint> due = deadline(queue);
+    if (queue.waiting >= size_ || queue.draining || (due && now >= *due)) owed_ = std::min(size_, queue.waiting);
+    return owed_;
   }
+  void admitted(int count) override { owed_ -= std::min(owed_, count); }
   bool starts_whole() const override { return true; }
   std::optional<TimePoint> deadline(const Queue& queue) const override {
-    if (queue.running > 0 || queue.waiting == 0) return std::nullopt;
-    return queue.oldest + max_wait_;
+    if (!max_wait_ || queue.running > 0 || queue.waiting == 0) return std::nullopt;
+    return queue.oldest + *max_wait_;
   }
 
  private:
   int size_;
-  Duration max_wait_;
+  std::optional<Duration> max_wait_;
+  int owed_ = 0;  // members of a batch that found no room with the others: they are next, without a new wait
 };
 
 class ContinuousBatching final : public BatchPolicy {
@@ -61,8 +56,8 @@ std::string_view name(BatchingMode mode) {
 
 std::unique_ptr<BatchPolicy> make_batch_policy(const BatchingOptions& options) {
   switch (options.mode) {
-    case BatchingMode::kStatic: return std::make_unique<StaticBatching>(options.size);
-    case BatchingMode::kDynamic: return std::make_unique<DynamicBatching>(options.size, options.max_wait);
+    case BatchingMode::kStatic: return std::make_unique<WholeBatching>(options.size, std::nullopt);
+    case BatchingMode::kDynamic: return std::make_unique<WholeBatching>(options.size, options.max_wait);
     case BatchingMode::kContinuous: break;
   }
   return std::make_unique<ContinuousBatching>();

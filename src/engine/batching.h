@@ -38,6 +38,8 @@ class BatchPolicy {
   virtual ~BatchPolicy() = default;
   // How many requests may be admitted in this step.
   virtual int admissions(const Queue& queue, TimePoint now) = 0;
+  // How many of them were.
+  virtual void admitted(int /*count*/) {}
   // Whether requests are admitted although the step's row budget is used up (a batch starts as a whole).
   virtual bool starts_whole() const = 0;
   // When admissions() may change without any event; absent: never.

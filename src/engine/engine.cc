@@ -217,7 +217,8 @@ bool Engine::State::step() {
       update_stats();
       if (metrics != nullptr) metrics->observe_idle(scheduler.num_waiting());
     }
-    return false;
+    const std::lock_guard lock(mutex);
+    return has_mail();  // from a sink, while aborts were told
   }
   set_float_mode();  // of the sampler's thread too (DESIGN R9)
   if (options.step_log) options.step_log(format(plan));

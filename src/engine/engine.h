@@ -76,7 +76,7 @@ class Engine {
   // Ends the request with FinishReason::kAbort at the next step. Unknown and finished ids are ignored.
   void abort(RequestId id);
 
-  // One step by the caller's thread; false when there was nothing to compute. Not while the loop runs.
+  // One step by the caller's thread; false when there was nothing to do. Not while the loop runs.
   bool step();
 
   void start();  // a thread that steps whenever there is work

@@ -10,74 +10,17 @@
 
 #include "base/rng.h"
 #include "engine/sampler.h"
-#include "engine/testing/hash_model.h"
-#include "engine/testing/recording_sink.h"
+#include "engine/testing/rig.h"
 
 namespace brio::engine {
 namespace {
 
+using testing::greedy_request;
 using testing::HashModel;
 using testing::HashModelShape;
+using testing::random_prompt;
 using testing::RecordingSink;
-using testing::reference_greedy;
-
-// An engine, its model, its clock (a millisecond per reading) and its step log.
-class Rig {
- public:
-  explicit Rig(EngineOptions options = {}, HashModelShape shape = {}, model::Limits limits = {64, 16})
-      : shape_(shape), model_(shape, limits) {
-    options.poison_freed_blocks = true;
-    options.check_invariants = true;
-    options.entropy = 1;
-    options.max_sequences = std::min(options.max_sequences, limits.max_logits);
-    options.step_log = [this](std::string_view line) { log.emplace_back(line); };
-    clock.advance(std::chrono::seconds(1));
-    auto created = Engine::create(model_, nullptr, std::move(options), nullptr, clock);
-    EXPECT_TRUE(created.ok()) << created.error().message;
-    engine = std::move(created).value();
-  }
-
-  std::shared_ptr<RecordingSink> submit(GenerateRequest request) {
-    auto sink = std::make_shared<RecordingSink>();
-    const Result<RequestId> accepted = engine->submit(std::move(request), sink);
-    EXPECT_TRUE(accepted.ok()) << accepted.error().message;
-    id = accepted.ok() ? *accepted : 0;
-    return sink;
-  }
-  bool step() {
-    clock.advance(std::chrono::milliseconds(1));
-    return engine->step();
-  }
-  void run() {
-    for (int i = 0; i < 100000 && step(); ++i) continue;
-    EXPECT_EQ(engine->stats().kv_used_blocks, 0) << "blocks leaked";
-    EXPECT_EQ(engine->stats().running, 0);
-  }
-  std::vector<int32_t> greedy(std::vector<int32_t> prompt, int count) const {
-    return reference_greedy(shape_, std::move(prompt), count);
-  }
-
-  HashModelShape shape_;
-  HashModel model_;
-  VirtualClock clock;
-  std::vector<std::string> log;
-  std::unique_ptr<Engine> engine;
-  RequestId id = 0;
-};
-
-std::vector<int32_t> random_prompt(Rng& rng, int length, int vocab = 64) {
-  std::vector<int32_t> prompt;
-  for (int i = 0; i < length; ++i) prompt.push_back(static_cast<int32_t>(rng.below(static_cast<uint32_t>(vocab))));
-  return prompt;
-}
-
-GenerateRequest greedy_request(std::vector<int32_t> prompt, int max_tokens) {
-  GenerateRequest request;
-  request.prompt = std::move(prompt);
-  request.sampling.temperature = 0.0F;
-  request.max_tokens = max_tokens;
-  return request;
-}
+using testing::Rig;
 
 // Chunkings, neighbours and shortage of blocks do not show in the tokens.
 TEST(Engine, GreedyOutputIsThatOfTheTokensAlone) {
@@ -155,7 +98,7 @@ TEST(Engine, ChoicesShareThePromptAndDrawTheirOwnTokens) {
       ASSERT_TRUE(sink->end.has_value() && neighbour->end.has_value());
       ASSERT_EQ(sink->choices.size(), 5U);
       for (auto& [index, choice] : sink->choices) {
-        EXPECT_EQ(choice.tokens, reference_sampled(rig.shape_, request, index, 60)) << index << " of " << length;
+        EXPECT_EQ(choice.tokens, reference_sampled(rig.shape, request, index, 60)) << index << " of " << length;
       }
       EXPECT_NE(sink->choices[0].tokens, sink->choices[1].tokens);
       EXPECT_EQ(sink->end->usage.prompt_tokens, length);
@@ -339,7 +282,7 @@ TEST(Engine, PromptLogprobsAreThoseOfEachPrefixWhateverTheChunks) {
         ASSERT_EQ(sink->prompt->logprobs.size(), prompt.size());
         EXPECT_FALSE(sink->prompt->logprobs[0].has_value());
         for (size_t p = 1; p < prompt.size(); ++p) {
-          const auto logits = testing::reference_logits(rig.shape_, std::span(prompt).first(p));
+          const auto logits = testing::reference_logits(rig.shape, std::span(prompt).first(p));
           const Logprobs& got = *sink->prompt->logprobs[p];
           EXPECT_EQ(got.chosen.token, prompt[p]);
           EXPECT_NEAR(got.chosen.logprob, reference_logprob(logits, prompt[p]), 1e-5F);

@@ -16,6 +16,8 @@ void insert_by_age(std::vector<Sequence*>& sequences, Sequence& sequence) {
   sequences.insert(std::upper_bound(sequences.begin(), sequences.end(), &sequence, older), &sequence);
 }
 
+bool may_not_be_overtaken(const Request* request) { return request->overtaken >= kMaxOvertakes; }
+
 bool is_fresh(const Sequence& sequence) { return !sequence.request->admitted; }
 
 }  // namespace
@@ -42,6 +44,7 @@ const Plan& Scheduler::plan(TimePoint now) {
   reserve_running();
   allot_running();
   admit(now);
+  if (!plan_.empty()) ++plan_.number;
   return plan_;
 }
 
@@ -148,28 +151,36 @@ bool Scheduler::fits(const Sequence& sequence) const {
 
 void Scheduler::admit(TimePoint now) {
   if (!plan_.preempted.empty() || waiting_.empty()) return;
-  int quota = policy_->admissions(queue(), now);
+  const int offered = policy_->admissions(queue(), now);
+  const int left = admit_up_to(offered, now);
+  if (left < offered) policy_->admitted(offered - left);
+}
+
+// Admits from the oldest on: preempted sequences, and up to `quota` fresh requests. Returns what is left of the quota.
+int Scheduler::admit_up_to(int quota, TimePoint now) {
   std::vector<Request*> passed_over;
   for (size_t i = 0; i < waiting_.size();) {
     Sequence& sequence = *waiting_[i];
     const bool fresh = is_fresh(sequence);
     const bool rows_left = static_cast<int>(plan_.rows.size()) < options_.max_rows;
-    if (!rows_left && !(fresh && policy_->starts_whole())) return;
+    if (!rows_left && !(fresh && policy_->starts_whole())) break;
     if (fresh && quota == 0) {
       ++i;
       continue;
     }
     if (!fits(sequence)) {
       passed_over.push_back(sequence.request);
-      if (sequence.request->overtaken >= kMaxOvertakes || passed_over.size() > kMaxSkipped) return;
+      if (passed_over.size() > kMaxSkipped) break;
       ++i;
       continue;
     }
+    if (std::any_of(passed_over.begin(), passed_over.end(), may_not_be_overtaken)) break;
     for (Request* request : passed_over) ++request->overtaken;
     quota -= fresh ? 1 : 0;
     waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(i));
     start(sequence, now);
   }
+  return quota;
 }
 
 void Scheduler::start(Sequence& sequence, TimePoint now) {

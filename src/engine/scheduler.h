@@ -87,6 +87,7 @@ class Scheduler {
   void allot(Sequence& sequence);
   int chunk_limit(int pending);
   void admit(TimePoint now);
+  int admit_up_to(int quota, TimePoint now);
   bool fits(const Sequence& sequence) const;
   void start(Sequence& sequence, TimePoint now);
   BatchPolicy::Queue queue() const;

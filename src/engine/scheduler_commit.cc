@@ -136,7 +136,8 @@ void Scheduler::finish(Request& request, FinishReason reason, std::optional<Erro
     metrics_->observe_request({name(reason), request.usage.prompt_tokens, request.usage.completion_tokens,
                                &request.timeline});
   }
-  request.sink->on_end({request.id, reason, std::move(error), request.usage, request.seed, request.timeline});
+  request.sink->on_end({request.id, reason, std::move(error), request.usage, request.seed,
+                        std::move(request.timeline)});
   request.sink.reset();
   const auto found = requests_.find(request.id);
   ended_.push_back(std::move(found->second));

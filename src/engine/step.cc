@@ -14,7 +14,6 @@ bool is_decode(const Chunk& chunk) {
 }
 
 void Plan::start(TimePoint now) {
-  ++number;
   started = now;
   chunks.clear();
   rows.clear();

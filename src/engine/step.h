@@ -28,7 +28,7 @@ struct Chunk {
 bool is_decode(const Chunk& chunk);
 
 struct Plan {
-  int64_t number = 0;
+  int64_t number = 0;                        // of the steps that had rows, from 1
   TimePoint started{};
   std::vector<Chunk> chunks;
   std::vector<ops::Row> rows;
@@ -40,7 +40,7 @@ struct Plan {
   std::vector<RequestId> preempted;
 
   bool empty() const { return chunks.empty(); }
-  void start(TimePoint now);                 // clears, keeps memory, raises number
+  void start(TimePoint now);                 // clears, keeps memory and number
   void add(const Chunk& chunk);              // and its rows
 };
 

@@ -1,0 +1,35 @@
+// A tokenizer whose token b is the byte b, and whose token 256 ends generation. For tests.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "tokenizer/byte_alphabet.h"
+#include "tokenizer/tokenizer.h"
+
+namespace brio::engine::testing {
+
+inline constexpr int32_t kEndToken = 256;
+
+inline std::unique_ptr<tokenizer::Tokenizer> byte_tokenizer() {
+  tokenizer::TokenizerSpec spec;
+  spec.model = "gpt2";
+  spec.pre = "gpt-2";
+  for (int byte = 0; byte < 256; ++byte) {
+    spec.tokens.push_back(tokenizer::spelling_of_bytes(std::string(1, static_cast<char>(byte))));
+  }
+  spec.tokens.emplace_back("<|end|>");
+  spec.types.assign(256, tokenizer::TokenType::kNormal);
+  spec.types.push_back(tokenizer::TokenType::kControl);
+  spec.tokens.emplace_back("ab");  // a vocabulary of this kind needs a merge; beyond what the tests' models draw
+  spec.types.push_back(tokenizer::TokenType::kNormal);
+  spec.merges.emplace_back("a b");
+  spec.eos = kEndToken;
+  auto created = tokenizer::Tokenizer::create(std::move(spec));
+  EXPECT_TRUE(created.ok()) << created.error().message;
+  return std::move(created).value();
+}
+
+}  // namespace brio::engine::testing
