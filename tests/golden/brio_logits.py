@@ -1,4 +1,4 @@
-"""Runs `brio logits` and opens what it wrote. BRIO: the binary, else build/brio. BRIO_MODELS: a folder of .gguf files."""
+"""Runs `brio logits` and opens what it wrote. BRIO_BUILD: the build, else build/. BRIO_MODELS: a folder of .gguf files."""
 import os
 import pathlib
 import subprocess
@@ -9,8 +9,8 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
-BUILD = ROOT / "build"
-BRIO = pathlib.Path(os.environ.get("BRIO", BUILD / "brio"))
+BUILD = pathlib.Path(os.environ.get("BRIO_BUILD", ROOT / "build"))
+BRIO = BUILD / "brio"
 
 
 def model_path(name):

@@ -43,15 +43,23 @@ def test_fp32_equals_the_reference(folder, tmp_path):
     for path in models(folder):
         tokens, expected = reference_logits(path)
         errors = logit_distance.relative_l2(expected, brio_logits(path, tokens, tmp_path, "--numerics", "fp32"))
-        assert errors.max() < 1e-3, f"{path.name}: {errors}"
+        assert errors.max() < 1e-4, f"{path.name}: {errors}"
 
 
 def test_default_path_is_near_the_reference(folder, tmp_path):
-    """Random weights have no large logits to dominate the distance: what shows is s8 inputs, a few per cent."""
+    """Random weights have no large logits to dominate the distance: it shows s8 inputs, up to 18 % in IQ4_XS."""
     for path in models(folder):
         tokens, expected = reference_logits(path)
         errors = logit_distance.relative_l2(expected, brio_logits(path, tokens, tmp_path))
-        assert errors.max() < 0.15, f"{path.name}: {errors}"
+        assert errors.max() < 0.25, f"{path.name}: {errors}"
+
+
+def test_safetensors_give_the_same_bits(folder, tmp_path):
+    for path in models(folder):
+        if path.with_suffix("").is_dir():
+            tokens = list(range(5, 45))
+            from_gguf = brio_logits(path, tokens, tmp_path).tobytes()
+            assert brio_logits(path.with_suffix(""), tokens, tmp_path).tobytes() == from_gguf, path.name
 
 
 def test_llama_cpp_agrees(folder, tmp_path):

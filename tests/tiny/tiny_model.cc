@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/rng.h"
 #include "tensor/float16.h"
+#include "tiny/tiny_vocabulary.h"
 #include "weights/gguf_writer.h"
 #include "weights/safetensors_writer.h"
 
@@ -163,26 +164,6 @@ class Weights {
   const TinySpec& spec_;
 };
 
-// 256 byte tokens in GPT-2's printable alphabet, then four specials, then fillers.
-std::vector<std::string> vocabulary(int size) {
-  std::vector<std::string> tokens;
-  int shifted = 256;
-  for (int byte = 0; byte < 256; ++byte) {
-    const bool printable = (byte >= '!' && byte <= '~') || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
-    const int code = printable ? byte : shifted++;
-    std::string text;
-    if (code < 0x80) {
-      text = static_cast<char>(code);
-    } else {
-      text = {static_cast<char>(0xC0 | code >> 6), static_cast<char>(0x80 | (code & 0x3F))};
-    }
-    tokens.push_back(text);
-  }
-  for (const char* special : {"<s>", "</s>", "<|im_start|>", "<|im_end|>"}) tokens.emplace_back(special);
-  while (tokens.size() < static_cast<size_t>(size)) tokens.push_back(fmt::format("<filler{}>", tokens.size()));
-  return tokens;
-}
-
 constexpr double kRopeBase = 10000.0;
 constexpr int kContext = 4096;
 constexpr double kScalingFactor = 4.0;
@@ -236,10 +217,9 @@ void write_vocabulary(const TinySpec& spec, weights::GgufWriter& out) {
   const std::vector<std::string> tokens = vocabulary(spec.vocab);
   out.strings("tokenizer.ggml.tokens", tokens);
   std::vector<int32_t> types(tokens.size(), 1);
-  for (size_t i = 256; i < types.size(); ++i) types[i] = i < 260 ? 3 : 5;
+  for (int i = kNumBytes; i < spec.vocab; ++i) types[static_cast<size_t>(i)] = i < kMergedToken ? 3 : i == kMergedToken ? 1 : 5;
   out.i32s("tokenizer.ggml.token_type", types);
-  const std::vector<std::string> merges = {"t h", "i n"};
-  out.strings("tokenizer.ggml.merges", std::span(merges).first(0));
+  out.strings("tokenizer.ggml.merges", merges());
   out.u32("tokenizer.ggml.bos_token_id", 256);
   out.u32("tokenizer.ggml.eos_token_id", 257);
 }
@@ -350,6 +330,7 @@ Result<void> write_safetensors(const TinySpec& spec, const std::filesystem::path
         out.tensor(hugging_face_name(name, spec.architecture), {static_cast<int64_t>(values.size())}, values);
       });
   BRIO_TRY_OK(out.write(folder / "model.safetensors"));
+  BRIO_TRY_OK(write_text(folder / "tokenizer.json", tokenizer_json(spec.vocab)));
   return write_text(folder / "config.json", config_json(spec));
 }
 
