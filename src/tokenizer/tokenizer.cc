@@ -22,7 +22,9 @@ struct Tokenizer::State {
 
 namespace {
 
-constexpr size_t kMaxTextBytes = size_t{1} << 30;  // symbols hold 32-bit offsets, and escaping a space triples it
+// A text that is one word needs about 45 bytes of memory a byte: symbols, links and merge candidates. 64 MiB is hundreds of
+// times the longest context in use.
+constexpr size_t kMaxTextBytes = size_t{64} << 20;
 
 struct Joined {
   std::string text;                // valid UTF-8

@@ -40,7 +40,7 @@ class Tokenizer {
   Tokenizer& operator=(const Tokenizer&) = delete;
 
   // Any bytes are accepted: invalid UTF-8 becomes U+FFFD, one per maximal valid prefix, as the reference tokenizers see
-  // it (Python's errors="replace"). Errors: a text beyond 1 GiB, a foreign pretokenizer pattern that runs wild.
+  // it (Python's errors="replace"). Errors: a text beyond 64 MiB, a foreign pretokenizer pattern that runs wild.
   Result<std::vector<int32_t>> encode(std::span<const TextPiece> pieces, AddSpecial add_special) const;
   Result<std::vector<int32_t>> encode(std::string_view text, Trust trust, AddSpecial add_special) const;
 

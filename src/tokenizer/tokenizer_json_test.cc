@@ -41,6 +41,19 @@ TEST(TokenizerJson, ReadsTheWholePipeline) {
   EXPECT_EQ(tokenizer->encode("ab<u>  ab a", Trust::kTrusted, AddSpecial::kYes).value(), (std::vector<int32_t>{4, 2, 5, 2, 3, 0}));
 }
 
+// DeepSeek's "\\s+$" as written is quadratic: 200 kB of spaces would hit the test's time limit.
+TEST(TokenizerJson, SlowExpressionsAreReplaced) {
+  const std::string splits = R"j({"type": "Split", "pattern": {"Regex": "[\r\n]"}, "behavior": "Isolated", "invert": false},
+    {"type": "Split", "pattern": {"Regex": "\\s+$"}, "behavior": "Isolated", "invert": false},
+    {"type": "Split", "pattern": {"Regex": "\\d{1,3}(?=(?:\\d{3})*\\b)"}, "behavior": "Isolated", "invert": false})j";
+  const std::string first = R"({"type": "Split", "pattern": {"Regex": "\\p{N}"}, "behavior": "Isolated", "invert": false})";
+  const auto spec = spec_from_tokenizer_json(with(kByteLevel, first, splits), "");
+  ASSERT_TRUE(spec.ok()) << spec.error().message;
+  const auto tokenizer = Tokenizer::create(*spec).value();
+  EXPECT_TRUE(tokenizer->encode(std::string(200'000, ' ') + "x" + std::string(200'000, '1') + "x", Trust::kUntrusted, AddSpecial::kNo).ok());
+  EXPECT_EQ(tokenizer->encode("ab   ", Trust::kUntrusted, AddSpecial::kNo).value(), (std::vector<int32_t>{2, 3, 3, 3}));
+}
+
 void expect_error(const std::string& text, ErrorCode code, std::string_view part) {
   const auto spec = spec_from_tokenizer_json(text, "");
   ASSERT_FALSE(spec.ok()) << part;
