@@ -6,7 +6,8 @@ namespace brio::hub {
 namespace {
 
 constexpr Duration kReportEvery = std::chrono::milliseconds(200);
-constexpr Duration kWindow = std::chrono::seconds(5);  // the rate covers the last five to ten seconds
+constexpr Duration kWindow = std::chrono::seconds(10);  // the rate covers the last ten to twenty seconds
+constexpr double kLongestEstimate = 100 * 3600;         // a stalled source: any number would mislead
 
 }  // namespace
 
@@ -41,7 +42,8 @@ bool ProgressMeter::update(int64_t bytes) {
   progress_.bytes_per_second = seconds > 0 ? static_cast<double>(bytes - window_bytes_) / seconds : 0;
   progress_.seconds_left.reset();
   if (progress_.bytes_per_second > 0 && progress_.total_bytes > 0) {
-    progress_.seconds_left = static_cast<double>(progress_.total_bytes - bytes) / progress_.bytes_per_second;
+    const double seconds_left = static_cast<double>(progress_.total_bytes - bytes) / progress_.bytes_per_second;
+    if (seconds_left < kLongestEstimate) progress_.seconds_left = seconds_left;
   }
   stopped_ = !callback_(progress_);
   return !stopped_;
