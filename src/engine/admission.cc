@@ -59,7 +59,8 @@ Result<void> check_stops(const GenerateRequest& request, const AdmissionLimits& 
   for (size_t i = 0; i < request.stop.size(); ++i) {
     const std::string& stop = request.stop[i];
     if (stop.empty() || stop.size() > kMaxStopBytes) {
-      return error(ErrorCode::kInvalidArgument, "stop[{}] has {} bytes, allowed is 1 to {}", i, stop.size(), kMaxStopBytes);
+      return error(ErrorCode::kInvalidArgument, "stop[{}] has {} bytes, allowed is 1 to {}", i, stop.size(),
+                   kMaxStopBytes);
     }
     if ((static_cast<unsigned char>(stop[0]) & 0xC0U) == 0x80U) {
       return error(ErrorCode::kInvalidArgument, "stop[{}] begins in the middle of a UTF-8 character", i);

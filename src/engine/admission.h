@@ -1,5 +1,5 @@
-// Admission: what Engine::submit refuses at once, because it contradicts itself or could never run. Errors name the field
-// and the numbers. Pure functions; any thread.
+// Admission: what Engine::submit refuses at once, because it contradicts itself or could never run. Errors name the
+// field and the numbers. Pure functions; any thread.
 #pragma once
 
 #include "base/result.h"
@@ -8,8 +8,8 @@
 namespace brio::engine {
 
 struct AdmissionLimits {
-  int context = 0;        // tokens the model allows in a sequence
-  int kv_tokens = 0;      // tokens the KV cache holds for a sequence that is alone
+  int context = 0;    // tokens the model allows in a sequence
+  int kv_tokens = 0;  // tokens the KV cache holds for a sequence that is alone
   int vocab = 0;
   int max_sequences = 0;  // n at most
   bool has_text = true;   // a tokenizer: stop strings can be matched

@@ -32,10 +32,12 @@ TEST(Admission, MaxTokensDefaultsToWhatIsLeft) {
 }
 
 TEST(Admission, LengthErrorsNameTheNumbers) {
-  EXPECT_EQ(refusal([](GenerateRequest& r) { r.prompt.assign(700, 1); }),
-            "context_length_exceeded: the KV cache holds 600 tokens, the prompt has 700 and leaves no room for an answer");
-  EXPECT_EQ(refusal([](GenerateRequest& r) { r.max_tokens = 598; }),
-            "context_length_exceeded: the KV cache holds 600 tokens, asked for are 601: a prompt of 3 and max_tokens 598");
+  EXPECT_EQ(
+      refusal([](GenerateRequest& r) { r.prompt.assign(700, 1); }),
+      "context_length_exceeded: the KV cache holds 600 tokens, the prompt has 700 and leaves no room for an answer");
+  EXPECT_EQ(
+      refusal([](GenerateRequest& r) { r.max_tokens = 598; }),
+      "context_length_exceeded: the KV cache holds 600 tokens, asked for are 601: a prompt of 3 and max_tokens 598");
   AdmissionLimits limits = kLimits;
   limits.context = 500;
   EXPECT_EQ(refusal([](GenerateRequest& r) { r.max_tokens = 498; }, limits),

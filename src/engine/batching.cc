@@ -47,18 +47,24 @@ Result<BatchingMode> parse_batching(std::string_view text) {
 
 std::string_view name(BatchingMode mode) {
   switch (mode) {
-    case BatchingMode::kStatic: return "static";
-    case BatchingMode::kDynamic: return "dynamic";
-    case BatchingMode::kContinuous: return "continuous";
+    case BatchingMode::kStatic:
+      return "static";
+    case BatchingMode::kDynamic:
+      return "dynamic";
+    case BatchingMode::kContinuous:
+      return "continuous";
   }
   return "continuous";
 }
 
 std::unique_ptr<BatchPolicy> make_batch_policy(const BatchingOptions& options) {
   switch (options.mode) {
-    case BatchingMode::kStatic: return std::make_unique<WholeBatching>(options.size, std::nullopt);
-    case BatchingMode::kDynamic: return std::make_unique<WholeBatching>(options.size, options.max_wait);
-    case BatchingMode::kContinuous: break;
+    case BatchingMode::kStatic:
+      return std::make_unique<WholeBatching>(options.size, std::nullopt);
+    case BatchingMode::kDynamic:
+      return std::make_unique<WholeBatching>(options.size, options.max_wait);
+    case BatchingMode::kContinuous:
+      break;
   }
   return std::make_unique<ContinuousBatching>();
 }

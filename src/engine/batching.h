@@ -22,18 +22,18 @@ std::string_view name(BatchingMode mode);
 
 struct BatchingOptions {
   BatchingMode mode = BatchingMode::kContinuous;
-  int size = 8;                                         // static, dynamic
-  Duration max_wait = std::chrono::milliseconds(50);    // dynamic
+  int size = 8;                                       // static, dynamic
+  Duration max_wait = std::chrono::milliseconds(50);  // dynamic
 };
 
 class BatchPolicy {
  public:
   // What a policy may know of the queue.
   struct Queue {
-    int waiting = 0;           // requests
-    int running = 0;           // sequences, preempted ones included
-    TimePoint oldest{};        // when the first of the waiting was queued
-    bool draining = false;     // nothing more will come
+    int waiting = 0;        // requests
+    int running = 0;        // sequences, preempted ones included
+    TimePoint oldest{};     // when the first of the waiting was queued
+    bool draining = false;  // nothing more will come
   };
   virtual ~BatchPolicy() = default;
   // How many requests may be admitted in this step.

@@ -7,7 +7,9 @@
 namespace brio::engine {
 namespace {
 
-double mass(const Candidate& candidate) { return ops::exp(static_cast<double>(candidate.score)); }
+double mass(const Candidate& candidate) {
+  return ops::exp(static_cast<double>(candidate.score));
+}
 
 void select_above(std::span<const float> logits, float peak, float scale, double lowest, std::vector<Candidate>& out) {
   out.clear();

@@ -1,5 +1,5 @@
-// Chunking: how much of a prompt one step takes. Results never depend on it (DESIGN section 4); kFixed and kRandom exist
-// to prove that.
+// Chunking: how much of a prompt one step takes. Results never depend on it (DESIGN section 4); kFixed and kRandom
+// exist to prove that.
 #pragma once
 
 #include <cstdint>

@@ -36,8 +36,8 @@ SchedulerOptions scheduler_options(const EngineOptions& options, const model::Li
 }  // namespace
 
 struct Engine::State {
-  State(model::Model& model, const tokenizer::Tokenizer* tokenizer, EngineOptions given, std::unique_ptr<kv::KvCache> cache,
-        telemetry::Metrics* metrics, const Clock& clock)
+  State(model::Model& model, const tokenizer::Tokenizer* tokenizer, EngineOptions given,
+        std::unique_ptr<kv::KvCache> cache, telemetry::Metrics* metrics, const Clock& clock)
       : options(std::move(given)),
         tokenizer(tokenizer),
         metrics(metrics),
@@ -82,12 +82,12 @@ struct Engine::State {
   std::condition_variable idle;  // a step has ended
   std::vector<std::unique_ptr<Request>> inbox;
   std::vector<RequestId> aborts;
-  bool flush = false;            // draining has begun and the scheduler does not know
+  bool flush = false;  // draining has begun and the scheduler does not know
   bool draining = false;
   bool stopping = false;
   RequestId next_id = 1;
-  int64_t not_running = 0;       // accepted requests that were never admitted
-  int64_t unfinished = 0;        // accepted requests without their last event
+  int64_t not_running = 0;  // accepted requests that were never admitted
+  int64_t unfinished = 0;   // accepted requests without their last event
   EngineStats stats;
   std::thread thread;
 };
@@ -97,7 +97,8 @@ Result<std::unique_ptr<Engine>> Engine::create(model::Model& model, const tokeni
   const model::Limits& limits = model.limits();
   const int most = std::min(limits.max_rows, limits.max_logits);
   if (options.max_sequences < 1 || options.max_sequences > most) {
-    return error(ErrorCode::kInvalidArgument, "max_sequences is {}, allowed is 1 to {} (the model's rows and logits of a step)",
+    return error(ErrorCode::kInvalidArgument,
+                 "max_sequences is {}, allowed is 1 to {} (the model's rows and logits of a step)",
                  options.max_sequences, most);
   }
   if (options.max_context == 0) options.max_context = model.config().context;
@@ -105,8 +106,8 @@ Result<std::unique_ptr<Engine>> Engine::create(model::Model& model, const tokeni
   if (options.max_waiting < 1) return error(ErrorCode::kInvalidArgument, "max_waiting is {}", options.max_waiting);
   const BatchingOptions& batching = options.batching;
   if (batching.mode != BatchingMode::kContinuous && (batching.size < 1 || batching.size > options.max_sequences)) {
-    return error(ErrorCode::kInvalidArgument, "a batch of {} requests, allowed is 1 to max_sequences, {}", batching.size,
-                 options.max_sequences);
+    return error(ErrorCode::kInvalidArgument, "a batch of {} requests, allowed is 1 to max_sequences, {}",
+                 batching.size, options.max_sequences);
   }
   if (options.chunking.kind != Chunking::Kind::kBudget && options.chunking.size < 1) {
     return error(ErrorCode::kInvalidArgument, "a chunk of {} tokens", options.chunking.size);
@@ -126,10 +127,12 @@ Result<std::unique_ptr<Engine>> Engine::create(model::Model& model, const tokeni
 
 Engine::Engine(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
-Engine::~Engine() { stop(); }
+Engine::~Engine() {
+  stop();
+}
 
-std::unique_ptr<Request> Engine::State::make_request(RequestId id, GenerateRequest&& spec, std::shared_ptr<EventSink> sink,
-                                                     int max_tokens) const {
+std::unique_ptr<Request> Engine::State::make_request(RequestId id, GenerateRequest&& spec,
+                                                     std::shared_ptr<EventSink> sink, int max_tokens) const {
   auto request = std::make_unique<Request>();
   request->id = id;
   request->spec = std::move(spec);
@@ -342,6 +345,8 @@ EngineStats Engine::stats() const {
   return state_->stats;
 }
 
-int Engine::max_context() const { return std::min(state_->limits.context, state_->limits.kv_tokens); }
+int Engine::max_context() const {
+  return std::min(state_->limits.context, state_->limits.kv_tokens);
+}
 
 }  // namespace brio::engine

@@ -1,6 +1,6 @@
-// Engine: one model, its KV cache and everyone who wants tokens from it. submit() returns at once; answers arrive as events
-// on the sink. Either a thread of its own steps it (start, drain, stop) or the caller does (step), as tests do on a
-// virtual clock.
+// Engine: one model, its KV cache and everyone who wants tokens from it. submit() returns at once; answers arrive as
+// events on the sink. Either a thread of its own steps it (start, drain, stop) or the caller does (step), as tests do
+// on a virtual clock.
 //
 //   BRIO_TRY(auto engine, Engine::create(*model, tokenizer.get(), options));
 //   engine->start();
@@ -30,16 +30,16 @@
 namespace brio::engine {
 
 struct EngineOptions {
-  int max_context = 0;         // tokens of one sequence; 0: what the model was trained for
-  int max_sequences = 32;      // running at once; at most Limits::max_logits of the model
-  int max_waiting = 1024;      // requests not yet running; more are refused with kOverloaded
-  int64_t kv_bytes = 0;        // budget of the KV cache; 0: enough for max_sequences of max_context
+  int max_context = 0;           // tokens of one sequence; 0: what the model was trained for
+  int max_sequences = 32;        // running at once; at most Limits::max_logits of the model
+  int max_waiting = 1024;        // requests not yet running; more are refused with kOverloaded
+  int64_t kv_bytes = 0;          // budget of the KV cache; 0: enough for max_sequences of max_context
   std::optional<int> kv_blocks;  // blocks of every KV group instead of a budget (tests)
   BatchingOptions batching;
   Chunking chunking;
-  bool poison_freed_blocks = false;  // NaN into freed KV blocks (tests)
-  bool check_invariants = false;     // after every step; always on in debug builds
-  std::optional<uint64_t> entropy;   // seeds of requests that give none; absent: from the system
+  bool poison_freed_blocks = false;                     // NaN into freed KV blocks (tests)
+  bool check_invariants = false;                        // after every step; always on in debug builds
+  std::optional<uint64_t> entropy;                      // seeds of requests that give none; absent: from the system
   std::function<void(std::string_view line)> step_log;  // one line per step (--log-steps), from the engine thread
 };
 
@@ -48,11 +48,11 @@ struct EngineStats {
   int waiting = 0;             // requests not yet running, and preempted sequences
   int64_t kv_used_blocks = 0;  // of the fullest group
   int64_t kv_total_blocks = 0;
-  int64_t kv_bytes = 0;        // allocated
-  int max_context = 0;         // tokens one sequence may reach
+  int64_t kv_bytes = 0;  // allocated
+  int max_context = 0;   // tokens one sequence may reach
   int64_t steps = 0;
   int64_t rows = 0;
-  int64_t prompt_tokens = 0;     // computed, recomputation included
+  int64_t prompt_tokens = 0;  // computed, recomputation included
   int64_t generated_tokens = 0;
   int64_t preemptions = 0;
   int64_t recomputed_tokens = 0;  // lost to preemptions
@@ -62,7 +62,8 @@ struct EngineStats {
 class Engine {
  public:
   // tokenizer may be null: events then carry ids without text, and nothing but lengths and ids ends a choice.
-  // Errors: kInvalidArgument names the option; kOutOfMemory when the KV budget does not hold one sequence of max_context.
+  // Errors: kInvalidArgument names the option; kOutOfMemory when the KV budget does not hold one sequence of
+  // max_context.
   static Result<std::unique_ptr<Engine>> create(model::Model& model, const tokenizer::Tokenizer* tokenizer,
                                                 EngineOptions options, telemetry::Metrics* metrics = nullptr,
                                                 const Clock& clock = Clock::steady());
@@ -70,8 +71,8 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  // Errors: kInvalidArgument names the field, kContextLengthExceeded, kOverloaded, kUnavailable while draining. The sink
-  // is not called then. Otherwise it gets its events, the last being on_end, whatever happens.
+  // Errors: kInvalidArgument names the field, kContextLengthExceeded, kOverloaded, kUnavailable while draining. The
+  // sink is not called then. Otherwise it gets its events, the last being on_end, whatever happens.
   Result<RequestId> submit(GenerateRequest request, std::shared_ptr<EventSink> sink);
   // Ends the request with FinishReason::kAbort at the next step. Unknown and finished ids are ignored.
   void abort(RequestId id);
@@ -82,7 +83,7 @@ class Engine {
   void start();  // a thread that steps whenever there is work
   // Accepts nothing more and returns when everything accepted has ended, or after `patience` (false: some is left).
   bool drain(std::optional<Duration> patience = std::nullopt);
-  void stop();   // aborts what is left and joins the thread
+  void stop();  // aborts what is left and joins the thread
 
   EngineStats stats() const;
   // Tokens a sequence may reach: prompt + max_tokens.

@@ -67,7 +67,8 @@ TEST(EngineLoop, ManyThreadsSubmitAndAbort) {
       RecordingSink& sink = *client.sinks[i];
       ASSERT_TRUE(sink.end.has_value());
       if (client.aborted[i]) continue;
-      EXPECT_EQ(sink.choices[0].tokens, reference_greedy(shape, client.requests[i].prompt, *client.requests[i].max_tokens));
+      EXPECT_EQ(sink.choices[0].tokens,
+                reference_greedy(shape, client.requests[i].prompt, *client.requests[i].max_tokens));
     }
   }
   EXPECT_EQ(engine->stats().kv_used_blocks, 0);

@@ -62,14 +62,16 @@ TEST(Engine, GreedyOutputIsThatOfTheTokensAlone) {
 }
 
 // What a seeded request draws, choice by choice, from the tokens alone.
-std::vector<int32_t> reference_sampled(const HashModelShape& shape, const GenerateRequest& request, int choice, int count) {
+std::vector<int32_t> reference_sampled(const HashModelShape& shape, const GenerateRequest& request, int choice,
+                                       int count) {
   std::vector<int32_t> tokens = request.prompt;
   Sampler sampler;
   TokenCounts counts;
   for (int32_t token : tokens) counts.add_prompt(token);
   std::vector<int32_t> output;
   for (int i = 0; i < count; ++i) {
-    const NoiseKey noise{*request.sampling.seed, static_cast<uint32_t>(choice), static_cast<uint32_t>(tokens.size()), 0};
+    const NoiseKey noise{*request.sampling.seed, static_cast<uint32_t>(choice), static_cast<uint32_t>(tokens.size()),
+                         0};
     const Result<Draw> draw =
         sampler.draw(testing::reference_logits(shape, tokens), {&request.sampling, &counts, {}, noise});
     output.push_back(draw->token);
@@ -324,7 +326,9 @@ TEST(Engine, OptionsThatContradictTheModelAreRefused) {
   EXPECT_EQ(refusal([](EngineOptions&) {}), "accepted");
   EXPECT_NE(refusal([](EngineOptions& o) { o.max_sequences = 17; }).find("max_sequences is 17"), std::string::npos);
   EXPECT_NE(refusal([](EngineOptions& o) { o.kv_bytes = 1000; }).find("1000 bytes"), std::string::npos);
-  EXPECT_NE(refusal([](EngineOptions& o) { o.batching = {BatchingMode::kStatic, 40, {}}; }).find("batch of 40"),
+  EXPECT_NE(refusal([](EngineOptions& o) {
+              o.batching = {BatchingMode::kStatic, 40, {}};
+            }).find("batch of 40"),
             std::string::npos);
 }
 

@@ -1,5 +1,6 @@
 // Events: what comes back from the engine while a request runs. For every request, in this order: on_prompt (only if
-// prompt_logprobs were asked), on_token any number of times, on_choice_end exactly once per choice, on_end exactly once.
+// prompt_logprobs were asked), on_token any number of times, on_choice_end exactly once per choice, on_end exactly
+// once.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +35,8 @@ struct PromptEvent {
 };
 
 // One token of one choice. `text` is what became certain: whole UTF-8, never the beginning of a stop string; it may be
-// empty and may belong to earlier tokens. A token that ends the choice by its id (end of generation, stop_token_ids) has
-// no TokenEvent, but is counted in completion_tokens.
+// empty and may belong to earlier tokens. A token that ends the choice by its id (end of generation, stop_token_ids)
+// has no TokenEvent, but is counted in completion_tokens.
 struct TokenEvent {
   RequestId request = 0;
   int choice = 0;
@@ -48,9 +49,9 @@ struct ChoiceEnd {
   RequestId request = 0;
   int choice = 0;
   FinishReason reason = FinishReason::kStop;
-  std::string text;                         // the rest that was held back; empty after a stop string matched
-  std::optional<std::string> stop_string;   // which one matched
-  std::optional<int32_t> stop_token;        // which id ended it
+  std::string text;                        // the rest that was held back; empty after a stop string matched
+  std::optional<std::string> stop_string;  // which one matched
+  std::optional<int32_t> stop_token;       // which id ended it
   int completion_tokens = 0;
 };
 
@@ -65,7 +66,7 @@ struct RequestEnd {
   FinishReason reason = FinishReason::kStop;  // kAbort or kError for the request as a whole, else that of choice 0
   std::optional<Error> error;                 // with kError
   Usage usage;
-  uint64_t seed = 0;                          // given or drawn: repeating it repeats the answer
+  uint64_t seed = 0;  // given or drawn: repeating it repeats the answer
   telemetry::Timeline timeline;
 };
 

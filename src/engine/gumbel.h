@@ -1,6 +1,7 @@
-// Gumbel noise: sampling as argmax over tokens of score + noise, where noise[token] is a pure function of (seed, choice,
-// position, purpose, token) (DESIGN R6). argmax of log p + Gumbel noise is distributed as p (Gumbel 1954; the "Gumbel-max
-// trick"), and a token's noise does not depend on which other tokens are candidates, on neighbours or on the batch.
+// Gumbel noise: sampling as argmax over tokens of score + noise, where noise[token] is a pure function of (seed,
+// choice, position, purpose, token) (DESIGN R6). argmax of log p + Gumbel noise is distributed as p (Gumbel 1954; the
+// "Gumbel-max trick"), and a token's noise does not depend on which other tokens are candidates, on neighbours or on
+// the batch.
 #pragma once
 
 #include <array>
@@ -40,8 +41,8 @@ class GumbelNoise {
 // The largest noise: -log(-log(1 - 2^-33)) = 33 ln 2.
 inline constexpr double kMaxNoise = 22.88;
 
-// argmax over all tokens of (logit - peak) * inverse_temperature + noise, ties to the lowest id. One pass: a logarithm is
-// taken only for the few tokens whose bits could win. logits [vocab]; -inf never wins.
+// argmax over all tokens of (logit - peak) * inverse_temperature + noise, ties to the lowest id. One pass: a logarithm
+// is taken only for the few tokens whose bits could win. logits [vocab]; -inf never wins.
 int32_t gumbel_argmax(std::span<const float> logits, float peak, float inverse_temperature, const NoiseKey& key);
 // The same among candidates; at least one, in any order.
 int32_t gumbel_argmax(std::span<const Candidate> candidates, const NoiseKey& key);

@@ -28,22 +28,22 @@ struct SamplingParams {
   float frequency_penalty = 0.0F;   // times the count in the output, subtracted; in [-2, 2]
   float presence_penalty = 0.0F;    // subtracted once from tokens in the output; in [-2, 2]
   std::vector<LogitBias> logit_bias;
-  std::optional<uint64_t> seed;     // absent: fresh entropy per request
-  int logprobs = -1;                // -1: none; k >= 0: the chosen token's and the k likeliest. Of the model's raw
-                                    //   distribution: before bias, penalties, temperature and filters
+  std::optional<uint64_t> seed;  // absent: fresh entropy per request
+  int logprobs = -1;             // -1: none; k >= 0: the chosen token's and the k likeliest. Of the model's raw
+                                 //   distribution: before bias, penalties, temperature and filters
 };
 
 struct GenerateRequest {
-  std::vector<int32_t> prompt;      // at least one id
+  std::vector<int32_t> prompt;  // at least one id
   SamplingParams sampling;
-  int n = 1;                        // choices; the prompt is computed once
-  std::optional<int> max_tokens;    // per choice; absent: to the end of the context; 0: compute the prompt only
-  int min_tokens = 0;               // until then end-of-generation and stop token ids cannot be sampled
-  std::vector<std::string> stop;    // the text ends before the first of these; never part of the output
+  int n = 1;                      // choices; the prompt is computed once
+  std::optional<int> max_tokens;  // per choice; absent: to the end of the context; 0: compute the prompt only
+  int min_tokens = 0;             // until then end-of-generation and stop token ids cannot be sampled
+  std::vector<std::string> stop;  // the text ends before the first of these; never part of the output
   std::vector<int32_t> stop_token_ids;
-  bool ignore_eos = false;          // end-of-generation tokens are ordinary tokens
-  int prompt_logprobs = -1;         // -1: none; k >= 0: like logprobs, for each prompt token given those before it
-  TimePoint arrival{};              // when the client's request arrived; zero: when it is submitted
+  bool ignore_eos = false;   // end-of-generation tokens are ordinary tokens
+  int prompt_logprobs = -1;  // -1: none; k >= 0: like logprobs, for each prompt token given those before it
+  TimePoint arrival{};       // when the client's request arrived; zero: when it is submitted
 };
 
 }  // namespace brio::engine

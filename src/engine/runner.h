@@ -1,5 +1,5 @@
-// Runner: one model and where its keys and values are, as a function from a plan to logits. Between Scheduler and Sampler;
-// the engine's thread.
+// Runner: one model and where its keys and values are, as a function from a plan to logits. Between Scheduler and
+// Sampler; the engine's thread.
 #pragma once
 
 #include <span>

@@ -16,7 +16,9 @@ bool adjusts(const DrawContext& context) {
   return !context.sampling->logit_bias.empty() || has_penalties(*context.sampling) || !context.banned.empty();
 }
 
-Error not_finite() { return error(ErrorCode::kNumeric, "the model's logits are NaN or infinite"); }
+Error not_finite() {
+  return error(ErrorCode::kNumeric, "the model's logits are NaN or infinite");
+}
 
 void penalize(const SamplingParams& sampling, const TokenCounts& counts, std::span<float> logits) {
   for (const auto& [token, count] : counts.counts()) {
@@ -49,7 +51,8 @@ Result<Draw> Sampler::draw(std::span<const float> logits, const DrawContext& con
     peak = ops::find_peak(row);
     if (!peak.finite) return not_finite();
     if (!context.banned.empty()) {
-      for (int32_t token : context.banned) scratch_[static_cast<size_t>(token)] = -std::numeric_limits<float>::infinity();
+      for (int32_t token : context.banned)
+        scratch_[static_cast<size_t>(token)] = -std::numeric_limits<float>::infinity();
       peak.index = static_cast<int32_t>(std::max_element(scratch_.begin(), scratch_.end()) - scratch_.begin());
       peak.value = scratch_[static_cast<size_t>(peak.index)];
       if (peak.value == -std::numeric_limits<float>::infinity()) {

@@ -1,8 +1,8 @@
 // Sampler: logits to tokens. Comes after runner in a step; the engine's thread.
 //
 // For each row: bias, banned tokens and penalties, then greedy (the likeliest token, ties to the lowest id) or, with a
-// temperature, the argmax of score + Gumbel noise over the tokens that top-k, top-p and min-p keep. Logprobs are those of
-// the model's raw distribution, whatever the sampling parameters. A row with NaN or infinite logits is kNumeric.
+// temperature, the argmax of score + Gumbel noise over the tokens that top-k, top-p and min-p keep. Logprobs are those
+// of the model's raw distribution, whatever the sampling parameters. A row with NaN or infinite logits is kNumeric.
 #pragma once
 
 #include <cstdint>

@@ -100,7 +100,8 @@ TEST(Gumbel, OnePassFindsTheArgmaxOfScorePlusNoise) {
       int32_t best = 0;
       double best_value = -1e300;
       for (int32_t token = 0; token < vocab; ++token) {
-        const double value = static_cast<double>((logits[static_cast<size_t>(token)] - peak) * inverse) + noise.of(token);
+        const double value =
+            static_cast<double>((logits[static_cast<size_t>(token)] - peak) * inverse) + noise.of(token);
         if (value > best_value) {
           best_value = value;
           best = token;
@@ -114,7 +115,8 @@ TEST(Gumbel, OnePassFindsTheArgmaxOfScorePlusNoise) {
 }
 
 // Sum over tokens of (observed - expected)^2 / expected, for `draws` draws with seeds 0, 1, 2, ...
-double chi_square(const std::vector<float>& logits, const SamplingParams& sampling, const std::vector<double>& p, int draws) {
+double chi_square(const std::vector<float>& logits, const SamplingParams& sampling, const std::vector<double>& p,
+                  int draws) {
   Sampler sampler;
   std::vector<int> observed(logits.size(), 0);
   for (int i = 0; i < draws; ++i) {
@@ -176,10 +178,11 @@ TEST(Sampler, NoiseDependsOnEveryPartOfItsKey) {
   Sampler sampler;
   SamplingParams sampling;
   std::set<int32_t> tokens;
-  for (const NoiseKey& key : {NoiseKey{1, 0, 0, 0}, NoiseKey{2, 0, 0, 0}, NoiseKey{1ULL << 40, 0, 0, 0}, NoiseKey{1, 1, 0, 0},
-                              NoiseKey{1, 0, 1, 0}, NoiseKey{1, 0, 0, 1}}) {
+  for (const NoiseKey& key : {NoiseKey{1, 0, 0, 0}, NoiseKey{2, 0, 0, 0}, NoiseKey{1ULL << 40, 0, 0, 0},
+                              NoiseKey{1, 1, 0, 0}, NoiseKey{1, 0, 1, 0}, NoiseKey{1, 0, 0, 1}}) {
     tokens.insert(sampler.draw(flat, {&sampling, nullptr, {}, key})->token);
-    EXPECT_EQ(sampler.draw(flat, {&sampling, nullptr, {}, key})->token, sampler.draw(flat, {&sampling, nullptr, {}, key})->token);
+    EXPECT_EQ(sampler.draw(flat, {&sampling, nullptr, {}, key})->token,
+              sampler.draw(flat, {&sampling, nullptr, {}, key})->token);
   }
   EXPECT_EQ(tokens.size(), 6U);
 }
@@ -228,7 +231,8 @@ TEST(Sampler, PenaltiesFollowTheirFormulas) {
     }
     Sampler sampler;
     const int32_t token = sampler.draw(logits, {&sampling, &counts, {}, {}})->token;
-    EXPECT_NEAR(expected[static_cast<size_t>(token)], *std::max_element(expected.begin(), expected.end()), 1e-5) << seed;
+    EXPECT_NEAR(expected[static_cast<size_t>(token)], *std::max_element(expected.begin(), expected.end()), 1e-5)
+        << seed;
   }
 }
 

@@ -16,9 +16,13 @@ void insert_by_age(std::vector<Sequence*>& sequences, Sequence& sequence) {
   sequences.insert(std::upper_bound(sequences.begin(), sequences.end(), &sequence, older), &sequence);
 }
 
-bool may_not_be_overtaken(const Request* request) { return request->overtaken >= kMaxOvertakes; }
+bool may_not_be_overtaken(const Request* request) {
+  return request->overtaken >= kMaxOvertakes;
+}
 
-bool is_fresh(const Sequence& sequence) { return !sequence.request->admitted; }
+bool is_fresh(const Sequence& sequence) {
+  return !sequence.request->admitted;
+}
 
 }  // namespace
 
@@ -136,7 +140,9 @@ BatchPolicy::Queue Scheduler::queue() const {
   return queue;
 }
 
-std::optional<TimePoint> Scheduler::next_deadline() const { return policy_->deadline(queue()); }
+std::optional<TimePoint> Scheduler::next_deadline() const {
+  return policy_->deadline(queue());
+}
 
 int Scheduler::load() const {
   int load = 0;

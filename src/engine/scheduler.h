@@ -5,16 +5,16 @@
 //   ... kv.begin, run, sample ...
 //   scheduler.commit(plan, samples, now);         // accepts tokens, checks stops, emits events
 //
-// There is no prefill phase and no decode phase: every step lets each sequence's computed tokens catch up with its known
-// ones. Order under the row budget: sequences with one token to compute (decodes), then the rest of half-done prompts in
-// order of age, then admissions.
+// There is no prefill phase and no decode phase: every step lets each sequence's computed tokens catch up with its
+// known ones. Order under the row budget: sequences with one token to compute (decodes), then the rest of half-done
+// prompts in order of age, then admissions.
 //
 // Admission is first come, first served by age. It reserves the KV blocks of the whole prompt, and leaves one more per
-// running sequence, so that decodes do not evict what was just admitted. A request that does not fit yet may be overtaken
-// by younger ones that do, kMaxOvertakes times at most; then everybody waits for it.
-// When blocks run out, a victim is preempted: the sequence with the least computed tokens per block gained, never the
-// oldest (so the oldest always ends, and then the next is the oldest). It keeps its tokens, counts and text, and is
-// computed again later. A step that preempts admits nobody.
+// running sequence, so that decodes do not evict what was just admitted. A request that does not fit yet may be
+// overtaken by younger ones that do, kMaxOvertakes times at most; then everybody waits for it. When blocks run out, a
+// victim is preempted: the sequence with the least computed tokens per block gained, never the oldest (so the oldest
+// always ends, and then the next is the oldest). It keeps its tokens, counts and text, and is computed again later. A
+// step that preempts admits nobody.
 #pragma once
 
 #include <memory>
@@ -61,7 +61,7 @@ class Scheduler {
   void add(std::unique_ptr<Request> request);  // its first choice exists and waits
   void abort(RequestId id, TimePoint now);     // unknown ids are ignored
   void abort_all(TimePoint now);
-  void set_draining() { draining_ = true; }    // batches no longer wait to be full
+  void set_draining() { draining_ = true; }  // batches no longer wait to be full
 
   const Plan& plan(TimePoint now);
   void commit(const Plan& plan, const Samples& samples, TimePoint now);
@@ -113,8 +113,8 @@ class Scheduler {
 
   std::unordered_map<RequestId, std::unique_ptr<Request>> requests_;
   std::vector<std::unique_ptr<Request>> ended_;  // until sweep(): a plan may still name their sequences
-  std::vector<Sequence*> running_;  // by age: request, choice
-  std::vector<Sequence*> waiting_;  // by age
+  std::vector<Sequence*> running_;               // by age: request, choice
+  std::vector<Sequence*> waiting_;               // by age
   int num_fresh_ = 0;
   Plan plan_;
   Tally tally_;

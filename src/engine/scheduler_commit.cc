@@ -133,11 +133,11 @@ void Scheduler::finish(Request& request, FinishReason reason, std::optional<Erro
   if (!request.admitted) --num_fresh_;
   ++finished_[static_cast<size_t>(reason)];
   if (metrics_ != nullptr) {
-    metrics_->observe_request({name(reason), request.usage.prompt_tokens, request.usage.completion_tokens,
-                               &request.timeline});
+    metrics_->observe_request(
+        {name(reason), request.usage.prompt_tokens, request.usage.completion_tokens, &request.timeline});
   }
-  request.sink->on_end({request.id, reason, std::move(error), request.usage, request.seed,
-                        std::move(request.timeline)});
+  request.sink->on_end(
+      {request.id, reason, std::move(error), request.usage, request.seed, std::move(request.timeline)});
   request.sink.reset();
   const auto found = requests_.find(request.id);
   ended_.push_back(std::move(found->second));
@@ -153,7 +153,9 @@ void Scheduler::release(Sequence& sequence) {
   sequence.state = Sequence::State::kEnded;
 }
 
-void Scheduler::sweep() { ended_.clear(); }
+void Scheduler::sweep() {
+  ended_.clear();
+}
 
 void Scheduler::abort(RequestId id, TimePoint now) {
   const auto found = requests_.find(id);

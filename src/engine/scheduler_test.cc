@@ -153,7 +153,8 @@ class History {
     life.request = greedy_request(random_prompt(rng_, 1 + static_cast<int>(rng_.below(90)), 256), 0);
     life.request.max_tokens = static_cast<int>(rng_.below(60));
     life.request.n = 1 + static_cast<int>(rng_.below(static_cast<uint32_t>(max_n_)));
-    if (rng_.below(3) == 0) life.request.stop = {std::string(1, static_cast<char>('a' + rng_.below(26))), "\xEF\xBF\xBDq"};
+    if (rng_.below(3) == 0)
+      life.request.stop = {std::string(1, static_cast<char>('a' + rng_.below(26))), "\xEF\xBF\xBDq"};
     if (rng_.below(3) == 0) life.request.prompt_logprobs = 1;
     if (rng_.below(3) == 0) life.request.sampling.logit_bias = {{testing::kEndToken, 2.0F}};
     life.sink = rig_->submit(life.request);
@@ -187,17 +188,26 @@ class History {
     std::vector<int32_t> tokens = life.request.prompt;
     for (int32_t token : choice.tokens) {
       std::vector<float> logits = testing::reference_logits(shape_, tokens);
-      for (const LogitBias& bias : life.request.sampling.logit_bias) logits[static_cast<size_t>(bias.token)] += bias.bias;
+      for (const LogitBias& bias : life.request.sampling.logit_bias)
+        logits[static_cast<size_t>(bias.token)] += bias.bias;
       const auto best = std::max_element(logits.begin(), logits.end()) - logits.begin();
       ASSERT_EQ(token, best) << "request " << life.id << " output " << tokens.size() - life.request.prompt.size();
       tokens.push_back(token);
     }
     const int count = choice.end->completion_tokens;
     switch (choice.end->reason) {
-      case FinishReason::kLength: EXPECT_EQ(count, *life.request.max_tokens); break;
-      case FinishReason::kStop: EXPECT_TRUE(choice.end->stop_string || choice.end->stop_token == testing::kEndToken); break;
-      case FinishReason::kAbort: EXPECT_TRUE(life.aborted); break;
-      case FinishReason::kError: ADD_FAILURE(); break;
+      case FinishReason::kLength:
+        EXPECT_EQ(count, *life.request.max_tokens);
+        break;
+      case FinishReason::kStop:
+        EXPECT_TRUE(choice.end->stop_string || choice.end->stop_token == testing::kEndToken);
+        break;
+      case FinishReason::kAbort:
+        EXPECT_TRUE(life.aborted);
+        break;
+      case FinishReason::kError:
+        ADD_FAILURE();
+        break;
     }
     for (const std::string& stop : life.request.stop) EXPECT_EQ(choice.text.find(stop), std::string::npos);
   }

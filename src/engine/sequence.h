@@ -1,9 +1,9 @@
-// Request and Sequence: the engine's state of what was asked and of each choice that answers it. Owned by Scheduler; the
-// engine's thread.
+// Request and Sequence: the engine's state of what was asked and of each choice that answers it. Owned by Scheduler;
+// the engine's thread.
 //
-// A sequence has known tokens (prompt + output) and computed ones (their keys and values are in the cache); every step lets
-// computed catch up with known. A preempted sequence has computed 0 and everything else unchanged, so that it goes on where
-// it was. Of n choices only the first exists until the prompt is computed; then it is forked.
+// A sequence has known tokens (prompt + output) and computed ones (their keys and values are in the cache); every step
+// lets computed catch up with known. A preempted sequence has computed 0 and everything else unchanged, so that it goes
+// on where it was. Of n choices only the first exists until the prompt is computed; then it is forked.
 #pragma once
 
 #include <cstdint>
@@ -27,14 +27,14 @@ struct Request {
   GenerateRequest spec;
   std::shared_ptr<EventSink> sink;
   uint64_t seed = 0;
-  int max_tokens = 0;                  // per choice
-  std::vector<int32_t> stop_ids;       // sorted: stop_token_ids and, unless ignored, the ends of generation
+  int max_tokens = 0;                              // per choice
+  std::vector<int32_t> stop_ids;                   // sorted: stop_token_ids and, unless ignored, the ends of generation
   std::vector<std::unique_ptr<Sequence>> choices;  // by index
-  bool admitted = false;               // took part in a step, or waits for its turn after a preemption
-  int ended = 0;                       // choices, unforked ones included
-  std::optional<FinishReason> first_reason;  // of choice 0
-  int overtaken = 0;                   // requests admitted although this one waited for longer
-  int scored = 0;                      // prompt positions whose logits prompt_logprobs has seen
+  bool admitted = false;                           // took part in a step, or waits for its turn after a preemption
+  int ended = 0;                                   // choices, unforked ones included
+  std::optional<FinishReason> first_reason;        // of choice 0
+  int overtaken = 0;                               // requests admitted although this one waited for longer
+  int scored = 0;                                  // prompt positions whose logits prompt_logprobs has seen
   PromptEvent prompt_scores;
   Usage usage;
   telemetry::Timeline timeline;
@@ -47,14 +47,14 @@ struct Sequence {
 
   Request* request = nullptr;
   int choice = 0;
-  int fan_out = 1;               // choices that its next sampled row starts: n before the fork
+  int fan_out = 1;  // choices that its next sampled row starts: n before the fork
   State state = State::kWaiting;
-  kv::SequenceId kv = -1;        // while running
+  kv::SequenceId kv = -1;         // while running
   std::vector<int32_t> tokens{};  // known
   int num_prompt = 0;
   int computed = 0;
   TextStream text;
-  TokenCounts counts{};          // maintained if the request has penalties
+  TokenCounts counts{};  // maintained if the request has penalties
   TimePoint last_token{};
 
   int known() const { return static_cast<int>(tokens.size()); }

@@ -1,6 +1,6 @@
-// StopMatcher: finds the first stop string in text that arrives in pieces, and says how much of the end might still become
-// one. One Knuth-Morris-Pratt automaton per stop string, so that time is linear in the text whatever the strings are.
-// Copyable: a forked choice goes on from its parent's state.
+// StopMatcher: finds the first stop string in text that arrives in pieces, and says how much of the end might still
+// become one. One Knuth-Morris-Pratt automaton per stop string, so that time is linear in the text whatever the strings
+// are. Copyable: a forked choice goes on from its parent's state.
 #pragma once
 
 #include <memory>
@@ -14,8 +14,8 @@ namespace brio::engine {
 class StopMatcher {
  public:
   struct Match {
-    int stop = 0;         // index of the string
-    size_t end = 0;       // bytes of the fed piece up to its last byte
+    int stop = 0;    // index of the string
+    size_t end = 0;  // bytes of the fed piece up to its last byte
   };
 
   explicit StopMatcher(const std::vector<std::string>& stops);  // none of them empty

@@ -26,7 +26,8 @@ size_t reference_end(const std::string& text, const std::vector<std::string>& st
   for (size_t end = 1; end <= text.size(); ++end) {
     matched.clear();
     for (const std::string& stop : stops) {
-      if (stop.size() <= end && stop.size() > matched.size() && text.compare(end - stop.size(), stop.size(), stop) == 0) {
+      if (stop.size() <= end && stop.size() > matched.size() &&
+          text.compare(end - stop.size(), stop.size(), stop) == 0) {
         matched = stop;
       }
     }

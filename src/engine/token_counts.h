@@ -1,5 +1,5 @@
-// TokenCounts: which tokens a sequence has seen, for penalties. Kept up to date only where a request asks for penalties.
-// Copyable: a forked choice goes on from its parent's counts. Survives preemption.
+// TokenCounts: which tokens a sequence has seen, for penalties. Kept up to date only where a request asks for
+// penalties. Copyable: a forked choice goes on from its parent's counts. Survives preemption.
 #pragma once
 
 #include <cstdint>

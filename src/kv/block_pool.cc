@@ -46,7 +46,8 @@ bool BlockPool::give_back(BlockId block) {
 void BlockPool::check() const {
   int32_t referenced = 0;
   for (BlockId i = 0; i < num_blocks_; ++i) referenced += records_[static_cast<size_t>(i)].references > 0 ? 1 : 0;
-  BRIO_CHECK(referenced + num_free_ == num_blocks_, "{} referenced + {} free != {}", referenced, num_free_, num_blocks_);
+  BRIO_CHECK(referenced + num_free_ == num_blocks_, "{} referenced + {} free != {}", referenced, num_free_,
+             num_blocks_);
   int32_t listed = 0;
   for (BlockId i = records_.back().next; i != num_blocks_; i = records_[static_cast<size_t>(i)].next) {
     BRIO_CHECK(records_[static_cast<size_t>(i)].references == 0, "block {} is free and referenced", i);

@@ -14,7 +14,7 @@ namespace brio::kv {
 
 class BlockTable {
  public:
-  int size() const { return static_cast<int>(blocks_.size()); }       // logical blocks, released ones included
+  int size() const { return static_cast<int>(blocks_.size()); }  // logical blocks, released ones included
   int first_held() const { return first_held_; }
   int num_held() const { return size() - first_held_; }
   BlockId operator[](int block) const { return blocks_[static_cast<size_t>(block)]; }  // kNoBlock: released

@@ -160,7 +160,8 @@ int KvCache::max_tokens() const {
   int64_t most = INT32_MAX / 2;
   for (const Group& group : groups_) {
     const int64_t held = int64_t{group.pool.num_blocks()} * kBlockTokens;
-    if (blocks_needed(group.shape.spec, INT32_MAX / 2, max_chunk_) > group.pool.num_blocks()) most = std::min(most, held);
+    if (blocks_needed(group.shape.spec, INT32_MAX / 2, max_chunk_) > group.pool.num_blocks())
+      most = std::min(most, held);
   }
   return static_cast<int>(most);
 }

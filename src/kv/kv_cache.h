@@ -1,6 +1,6 @@
-// KvCache: where keys and values live. Owns one block pool, the records behind it and the sequences' block tables per KV
-// group (layers with equal specs). Between engine/scheduler, which reserves, and ops/attention, which reads and writes
-// through the views of a step. The engine's thread.
+// KvCache: where keys and values live. Owns one block pool, the records behind it and the sequences' block tables per
+// KV group (layers with equal specs). Between engine/scheduler, which reserves, and ops/attention, which reads and
+// writes through the views of a step. The engine's thread.
 //
 //   BRIO_TRY(std::unique_ptr<KvCache> kv, KvCache::create(layer_specs, options));
 //   SequenceId s = kv->open();
@@ -50,9 +50,9 @@ class KvCache {
   // Makes positions [begin, end) writable, where everything before `begin` is computed and what comes next is at most
   // max_chunk of it. All groups or none: false changes nothing that anybody can see.
   //   Full groups take every block up to `end`. Window groups first let go of blocks that no query from `begin` on can
-  //   see, then take as many as blocks_needed() allows; so after a first success with some `end`, further calls with the
-  //   same `end` succeed while the sequence shares no block.
-  //   A block in that range which others hold too is replaced by a copy (made by begin()).
+  //   see, then take as many as blocks_needed() allows; so after a first success with some `end`, further calls with
+  //   the same `end` succeed while the sequence shares no block. A block in that range which others hold too is
+  //   replaced by a copy (made by begin()).
   bool reserve(SequenceId sequence, int begin, int end);
 
   // A new sequence that shares the blocks of [0, length).
@@ -84,8 +84,8 @@ class KvCache {
   struct Group {
     GroupShape shape;
     BlockPool pool;
-    AlignedBuffer records;            // [blocks][layers of the group][record]; empty on the null device
-    std::vector<BlockTable> tables;   // by SequenceId
+    AlignedBuffer records;           // [blocks][layers of the group][record]; empty on the null device
+    std::vector<BlockTable> tables;  // by SequenceId
   };
   // What begin() still has to do to memory, in this order: a source may be given back, even taken again, meanwhile.
   struct Pending {
@@ -108,9 +108,9 @@ class KvCache {
   void run_pending();
 
   std::vector<Group> groups_;
-  std::vector<int> layer_group_;   // [layers]
-  std::vector<int> layer_index_;   // [layers] within the group's blocks
-  std::vector<uint8_t> open_;      // by SequenceId
+  std::vector<int> layer_group_;  // [layers]
+  std::vector<int> layer_index_;  // [layers] within the group's blocks
+  std::vector<uint8_t> open_;     // by SequenceId
   std::vector<SequenceId> unused_ids_;
   std::vector<Pending> pending_;
   int max_chunk_;

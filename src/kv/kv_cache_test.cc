@@ -14,8 +14,12 @@ namespace {
 using tensor::kBlockTokens;
 using tensor::KvSpec;
 
-KvSpec full() { return {KvSpec::Kind::kFull, 0, 1, 32, tensor::KvType::kF32}; }
-KvSpec window(int size) { return {KvSpec::Kind::kWindow, size, 1, 32, tensor::KvType::kF32}; }
+KvSpec full() {
+  return {KvSpec::Kind::kFull, 0, 1, 32, tensor::KvType::kF32};
+}
+KvSpec window(int size) {
+  return {KvSpec::Kind::kWindow, size, 1, 32, tensor::KvType::kF32};
+}
 
 std::unique_ptr<KvCache> make(const std::vector<KvSpec>& layers, int blocks, int max_chunk,
                               Poison poison = Poison::kYes) {
@@ -45,7 +49,8 @@ constexpr int kChunk = 50;
 
 class History {
  public:
-  History(uint64_t seed, int blocks) : rng_(seed), kv_(make({window(kWindow), full(), window(kWindow)}, blocks, kChunk)) {}
+  History(uint64_t seed, int blocks)
+      : rng_(seed), kv_(make({window(kWindow), full(), window(kWindow)}, blocks, kChunk)) {}
 
   void step() {
     const uint32_t what = rng_.below(10);

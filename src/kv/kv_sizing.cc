@@ -11,7 +11,8 @@ using tensor::KvSpec;
 std::vector<GroupShape> group_layers(std::span<const KvSpec> layers) {
   std::vector<GroupShape> groups;
   for (size_t layer = 0; layer < layers.size(); ++layer) {
-    auto group = std::find_if(groups.begin(), groups.end(), [&](const GroupShape& g) { return g.spec == layers[layer]; });
+    auto group =
+        std::find_if(groups.begin(), groups.end(), [&](const GroupShape& g) { return g.spec == layers[layer]; });
     if (group == groups.end()) group = groups.insert(groups.end(), GroupShape{layers[layer], {}});
     group->layers.push_back(static_cast<int>(layer));
   }
@@ -51,9 +52,9 @@ Result<std::vector<int32_t>> size_groups(std::span<const GroupShape> groups, con
   int length = demand.max_context;
   if (demand.budget_bytes > 0) {
     if (longest > demand.budget_bytes) {
-      Error refusal = error(ErrorCode::kOutOfMemory,
-                            "a context of {} tokens needs {} bytes of KV cache, the budget is {} bytes", demand.max_context,
-                            longest, demand.budget_bytes);
+      Error refusal =
+          error(ErrorCode::kOutOfMemory, "a context of {} tokens needs {} bytes of KV cache, the budget is {} bytes",
+                demand.max_context, longest, demand.budget_bytes);
       const int fits = longest_context(groups, demand.budget_bytes, demand.max_chunk, demand.max_context);
       refusal.hint = fmt::format("the budget holds a context of {} tokens", fits);
       return refusal;

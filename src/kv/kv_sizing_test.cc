@@ -10,8 +10,12 @@ namespace {
 
 using tensor::KvSpec;
 
-KvSpec full() { return {KvSpec::Kind::kFull, 0, 2, 64, tensor::KvType::kBF16}; }
-KvSpec window(int size) { return {KvSpec::Kind::kWindow, size, 2, 64, tensor::KvType::kBF16}; }
+KvSpec full() {
+  return {KvSpec::Kind::kFull, 0, 2, 64, tensor::KvType::kBF16};
+}
+KvSpec window(int size) {
+  return {KvSpec::Kind::kWindow, size, 2, 64, tensor::KvType::kBF16};
+}
 
 TEST(KvSizing, LayersWithEqualSpecsShareAGroup) {
   const std::vector<KvSpec> layers = {window(8), window(8), full(), window(8), full()};

@@ -63,7 +63,11 @@ double sum_exp(std::span<const float> logits, float peak, float scale) {
   return total;
 }
 
-double log(double x) { return kernels::log(x); }
-double exp(double x) { return kernels::exp(x); }
+double log(double x) {
+  return kernels::log(x);
+}
+double exp(double x) {
+  return kernels::exp(x);
+}
 
 }  // namespace brio::ops

@@ -8,9 +8,9 @@
 namespace brio::ops {
 
 struct Peak {
-  int32_t index = 0;    // of the largest, the lowest id among equals
+  int32_t index = 0;  // of the largest, the lowest id among equals
   float value = 0.0F;
-  bool finite = true;   // no NaN and no infinity anywhere in the row; else index and value mean nothing
+  bool finite = true;  // no NaN and no infinity anywhere in the row; else index and value mean nothing
 };
 Peak find_peak(std::span<const float> logits);  // at least one
 

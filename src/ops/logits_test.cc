@@ -44,8 +44,8 @@ TEST(Logits, PeakSeesAnyNonFiniteValue) {
   }
 }
 
-// fp32 exp of a rounded product: the sum's relative error is a few 2^-24 (the error of exp grows with its argument's own
-// rounding, |x| 2^-24 at most 40 here, weighted by exp(x): below 2 for every term).
+// fp32 exp of a rounded product: the sum's relative error is a few 2^-24 (the error of exp grows with its argument's
+// own rounding, |x| 2^-24 at most 40 here, weighted by exp(x): below 2 for every term).
 TEST(Logits, SumExpIsCloseToTheExactSum) {
   for (size_t size : {1U, 17U, 1024U, 1025U, 5000U}) {
     for (float scale : {0.5F, 1.0F, 2.0F}) {

@@ -17,13 +17,14 @@ using Buckets = std::vector<double>;
 
 // Seconds. vLLM's ranges, with finer low ends: small models answer within a millisecond here.
 const Buckets& first_token_buckets() {
-  static const Buckets buckets = {0.001, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1,  0.25, 0.5,  0.75,
+  static const Buckets buckets = {0.001, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1,   0.25,  0.5,   0.75,
                                   1.0,   2.5,    5.0,   7.5,  10.0, 20.0, 40.0, 80.0, 160.0, 640.0, 2560.0};
   return buckets;
 }
 const Buckets& token_buckets() {
-  static const Buckets buckets = {0.001, 0.0025, 0.005, 0.0075, 0.01, 0.015, 0.02, 0.025, 0.03, 0.04, 0.05, 0.075, 0.1,
-                                  0.15,  0.2,    0.3,   0.4,    0.5,  0.75,  1.0,  2.5,   5.0,  7.5,  10.0, 20.0,  40.0, 80.0};
+  static const Buckets buckets = {0.001, 0.0025, 0.005, 0.0075, 0.01, 0.015, 0.02, 0.025, 0.03,
+                                  0.04,  0.05,   0.075, 0.1,    0.15, 0.2,   0.3,  0.4,   0.5,
+                                  0.75,  1.0,    2.5,   5.0,    7.5,  10.0,  20.0, 40.0,  80.0};
   return buckets;
 }
 const Buckets& request_buckets() {
@@ -60,20 +61,22 @@ struct Metrics::Families {
 
   prometheus::Gauge& running = gauge("brio:num_requests_running", "Sequences that take part in steps.");
   prometheus::Gauge& waiting = gauge("brio:num_requests_waiting", "Requests and preempted sequences that wait.");
-  prometheus::Gauge& kv_use = gauge("brio:kv_cache_usage_perc",
-                                    "Share (0-1) of KV blocks that are referenced, in the fullest KV group.");
+  prometheus::Gauge& kv_use =
+      gauge("brio:kv_cache_usage_perc", "Share (0-1) of KV blocks that are referenced, in the fullest KV group.");
   prometheus::Counter& steps = counter("brio:engine_steps_total", "Forward passes.");
   prometheus::Counter& preemptions = counter("brio:num_preemptions_total", "Sequences that gave their blocks back.");
   prometheus::Counter& prompt_tokens =
       counter("brio:prompt_tokens_total", "Prompt tokens computed, recomputation after a preemption included.");
   prometheus::Counter& generated = counter("brio:generation_tokens_total", "Tokens generated.");
   prometheus::Histogram& step_rows = histogram("brio:iteration_tokens_total", "Rows of a step.", batch_buckets());
-  prometheus::Histogram& step_sequences = histogram("brio:iteration_sequences", "Sequences of a step.", batch_buckets());
+  prometheus::Histogram& step_sequences =
+      histogram("brio:iteration_sequences", "Sequences of a step.", batch_buckets());
   prometheus::Histogram& step_seconds = histogram("brio:iteration_seconds", "Duration of a step.", token_buckets());
-  prometheus::Histogram& inter_token =
-      histogram("brio:inter_token_latency_seconds", "Every gap between two tokens of a sequence, pooled.", token_buckets());
-  prometheus::Histogram& first_token = histogram(
-      "brio:time_to_first_token_seconds", "First token - arrival, tokenization and queue included.", first_token_buckets());
+  prometheus::Histogram& inter_token = histogram(
+      "brio:inter_token_latency_seconds", "Every gap between two tokens of a sequence, pooled.", token_buckets());
+  prometheus::Histogram& first_token =
+      histogram("brio:time_to_first_token_seconds", "First token - arrival, tokenization and queue included.",
+                first_token_buckets());
   prometheus::Histogram& per_token =
       histogram("brio:time_per_output_token_seconds", "(last - first token) / (n - 1), per request.", token_buckets());
   prometheus::Histogram& queue =
@@ -94,7 +97,8 @@ struct Metrics::Families {
                                                          .Help("Requests that were never accepted, by reason.")
                                                          .Register(registry);
 
-  prometheus::Counter& with(prometheus::Family<prometheus::Counter>& family, const char* label, std::string_view value) {
+  prometheus::Counter& with(prometheus::Family<prometheus::Counter>& family, const char* label,
+                            std::string_view value) {
     auto all = labels;
     all.emplace(label, value);
     return family.Add(all);

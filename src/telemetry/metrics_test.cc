@@ -10,7 +10,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
-TimePoint at(int ms) { return TimePoint{} + milliseconds(1000 + ms); }
+TimePoint at(int ms) {
+  return TimePoint{} + milliseconds(1000 + ms);
+}
 
 // The value of the exposition's line that starts with `series`.
 std::string value(const std::string& text, const std::string& series) {
@@ -66,12 +68,20 @@ TEST(Metrics, RequestsAreCountedByReasonAndReasonsExistFromTheStart) {
 TEST(Metrics, PooledGapsLandInTheSameBucketsAsSingleOnes) {
   Metrics metrics("tiny");
   const std::vector<double> gaps = {0.0005, 0.002, 0.02, 0.021, 1000.0};
-  metrics.observe_step({.rows = 40, .sequences = 5, .prompt_tokens = 35, .generated_tokens = 5, .preemptions = 1,
-                        .running = 5, .waiting = 2, .kv_use = 0.25, .duration = milliseconds(20),
+  metrics.observe_step({.rows = 40,
+                        .sequences = 5,
+                        .prompt_tokens = 35,
+                        .generated_tokens = 5,
+                        .preemptions = 1,
+                        .running = 5,
+                        .waiting = 2,
+                        .kv_use = 0.25,
+                        .duration = milliseconds(20),
                         .inter_token_seconds = gaps});
   const std::string text = metrics.exposition();
   const auto bucket = [&](const char* bound) {
-    return value(text, std::string("brio:inter_token_latency_seconds_bucket{model_name=\"tiny\",le=\"") + bound + "\"}");
+    return value(text,
+                 std::string("brio:inter_token_latency_seconds_bucket{model_name=\"tiny\",le=\"") + bound + "\"}");
   };
   EXPECT_EQ(bucket("0.001"), "1");
   EXPECT_EQ(bucket("0.0025"), "2");

@@ -16,8 +16,8 @@
 namespace brio::engine::testing {
 
 inline uint64_t mix(uint64_t hash, uint64_t value) {
-  const auto bits = philox({static_cast<uint32_t>(hash), static_cast<uint32_t>(hash >> 32), static_cast<uint32_t>(value),
-                            static_cast<uint32_t>(value >> 32)},
+  const auto bits = philox({static_cast<uint32_t>(hash), static_cast<uint32_t>(hash >> 32),
+                            static_cast<uint32_t>(value), static_cast<uint32_t>(value >> 32)},
                            {0x62726F, 0x696F});
   return (uint64_t{bits[0]} << 32) | bits[1];
 }
@@ -71,7 +71,8 @@ class HashOps final : public ops::OpSet {
   Result<ops::Activation> make_activation(int, int, tensor::InputForms) override { return ops::Activation(); }
   void embed(const tensor::Weight&, std::span<const ops::Row>, float, ops::Rows&) override { unused(); }
   void norm(const ops::Rows&, int, const tensor::Vector&, float, ops::Activation&) override { unused(); }
-  void norm_gather(const ops::Rows&, std::span<const int32_t>, const tensor::Vector&, float, ops::Activation&) override {
+  void norm_gather(const ops::Rows&, std::span<const int32_t>, const tensor::Vector&, float,
+                   ops::Activation&) override {
     unused();
   }
   void norm_add(const ops::Rows&, int, const tensor::Vector&, float, ops::Rows&) override { unused(); }
@@ -109,8 +110,8 @@ class HashModel final : public model::Model {
     for (int layer = 0; layer < config_.num_layers; ++layer) {
       const tensor::KvLayerView kv = in.kv.layer(layer);
       for (const ops::Row& row : in.step.rows) {
-        for (const ops::WriteSlot& slot : in.step.writes.subspan(static_cast<size_t>(row.write_begin),
-                                                                 static_cast<size_t>(row.write_end - row.write_begin))) {
+        for (const ops::WriteSlot& slot : in.step.writes.subspan(
+                 static_cast<size_t>(row.write_begin), static_cast<size_t>(row.write_end - row.write_begin))) {
           float* cell = cell_of(kv, slot.sequence, slot.position);
           cell[0] = static_cast<float>(row.token);
           cell[1] = static_cast<float>(slot.position);
@@ -131,7 +132,8 @@ class HashModel final : public model::Model {
     auto& logits = static_cast<HashOps&>(*ops_).logits;
     logits.clear();
     for (size_t r = 0; r < in.step.rows.size(); ++r) {
-      if (in.step.rows[r].output == ops::RowOutput::kLogits) logits.push_back(logits_from(shape_, hashes[r], is_nan[r]));
+      if (in.step.rows[r].output == ops::RowOutput::kLogits)
+        logits.push_back(logits_from(shape_, hashes[r], is_nan[r]));
     }
     BRIO_CHECK(static_cast<int>(logits.size()) <= limits_.max_logits);
     return rows_;

@@ -1,5 +1,5 @@
-// RecordingSink: keeps the events of one request and checks their order: tokens before a choice's end, one end per choice,
-// one end of the request, nothing after it. For tests.
+// RecordingSink: keeps the events of one request and checks their order: tokens before a choice's end, one end per
+// choice, one end of the request, nothing after it. For tests.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Rig: an engine on a HashModel with a virtual clock, stepped by the test, KV blocks poisoned and invariants checked after
-// every step. For tests.
+// Rig: an engine on a HashModel with a virtual clock, stepped by the test, KV blocks poisoned and invariants checked
+// after every step. For tests.
 #pragma once
 
 #include <gtest/gtest.h>
