@@ -11,6 +11,8 @@
 //   Ints      16 s32: no_ints; weighted_pair(sums, low, high) = sums[0] low + sums[1] high in every lane; to_f32
 //   Partial   a dot product under way: p = open(total); up to kSpan<bits> times p = multiply_add<bits>(p, line, quad);
 //             total = close(p, total). Exact for codes below 2^bits and |x| <= 127.
+//   Wide<8>   where kWidensBytes: many rows multiply 8-bit codes as s16. store(two_lines, line): k0 and k1 of each lane, then
+//             k2 and k3; widen(x, count, out): activations; total = multiply_add(total, line, broadcast_pair(x)): exact
 //   kTileRows, kFloatTileRows  activation rows that share a line, a vector of float weights, in registers
 // and for activations
 //   largest_magnitude(a, b)    the largest bits of |a| and |b| as an unsigned number: NaN and infinity come out on top

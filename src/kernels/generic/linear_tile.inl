@@ -1,15 +1,21 @@
 // Tiles: kRows activation rows times one panel, for every source of weights, and the loops around them. Order: linear.h.
 //
-// Up to kTileRows rows multiply codes as they are decoded. More rows first expand 256 k of the panel (bytes, fp32 scales:
-// 6 KiB, in L1) and run row tiles over that; sums of a row go through memory between stretches of 256 k, which changes no
-// rounding. Rows are taken in blocks whose activations stay in L2 while the call's panels pass by.
+// Up to kTileRows rows multiply codes as they are decoded. More rows first expand 256 k of two panels (bytes, fp32 scales:
+// 12 KiB; 18 KiB where bytes are widened) and run row tiles over that; sums of a row go through memory between stretches
+// of 256 k, which changes no rounding. Rows are taken in blocks whose activations stay in L2 while the panels pass by.
 
-inline constexpr int kStretch = 8;                  // groups of 32 k that are expanded at a time
+inline constexpr int kStretch = 8;              // groups of 32 k that are expanded at a time
+inline constexpr int kPanelsAtOnce = 2;
 inline constexpr int kMaxBlockRows = 128;
-inline constexpr int kBlockBytes = 256 * 1024;      // of s8 activations, half of an L2 of 512 KiB
+inline constexpr int kBlockBytes = 256 * 1024;  // of s8 activations, half of an L2 of 512 KiB
 
+// Codes that the ISA multiplies faster as s16 are expanded to two lines a quad: see Wide in lines.h.
+template <int kBits>
+inline constexpr bool kWide = kWidensBytes && kBits == 8;
+
+template <bool kAsWide>
 struct ExpandedStretch {
-  alignas(64) uint8_t codes[kStretch][8][64];
+  alignas(64) uint8_t codes[kStretch][kAsWide ? 16 : 8][64];
   alignas(64) float scales[kStretch][2][kPanelRows];
   alignas(64) float mins[kStretch][2][kPanelRows];
 };
@@ -21,18 +27,24 @@ struct Expanded {
   static constexpr int kOffset = kCodeOffset;
   static constexpr int kHalves = kNumHalves;
   static constexpr bool kHasMin = kWithMin;
-  const ExpandedStretch* stretch = nullptr;
+  using Stretch = ExpandedStretch<kWide<kBits>>;
+  const Stretch* stretch = nullptr;
+  const int16_t* wide_x = nullptr;  // the tile's activations where codes are wide, [rows][256]
   int group = 0;
   BRIO_LANE_INLINE void enter(int g) { group = g % kStretch; }
-  template <int kQuad>
+  template <int kLine>
   BRIO_LANE_INLINE Line codes() const {
-    return load_line(stretch->codes[group][kQuad]);
+    return load_line(stretch->codes[group][kLine]);
   }
   BRIO_LANE_INLINE F32x16 scale(int half) const { return load(stretch->scales[group][half]); }
   BRIO_LANE_INLINE F32x16 min(int half) const { return load(stretch->mins[group][half]); }
 };
 template <class S>
 using ExpandedOf = Expanded<S::kBits, S::kOffset, S::kHalves, S::kHasMin>;
+template <class S>
+inline constexpr bool kReadsWide = false;
+template <int kBits, int kOffset, int kHalves, bool kHasMin>
+inline constexpr bool kReadsWide<Expanded<kBits, kOffset, kHalves, kHasMin>> = kWide<kBits>;
 
 BRIO_LANE_INLINE QuantizedRows rows_from(const QuantizedRows& x, int row) {
   return {x.values + row * x.stride, x.scales + row * (x.stride / kGroup), x.sums + row * (x.stride / (kGroup / 2)),
@@ -63,6 +75,19 @@ BRIO_LANE_INLINE void add_spans(const S& source, const int8_t* x, ptrdiff_t stri
   }
 }
 
+// All 16 lines of a group of wide codes.
+template <class S, int kRows, int kLine>
+BRIO_LANE_INLINE void add_wide_lines(const S& source, Ints (&total)[kRows]) {
+  if constexpr (kLine < 16) {
+    const Line w = source.template codes<kLine>();
+    const int16_t* x = source.wide_x + source.group * kGroup + kLine * 2;
+    for (int r = 0; r < kRows; ++r) {
+      total[r] = Wide<S::kBits>::multiply_add(total[r], w, Wide<S::kBits>::broadcast_pair(x + r * kStretch * kGroup));
+    }
+    add_wide_lines<S, kRows, kLine + 1>(source, total);
+  }
+}
+
 // Half kHalf of the group (all of it where kHalves is 1): exact integer sums, then one fma each.
 template <class S, int kRows, int kHalf>
 BRIO_LANE_INLINE void add_half(const S& source, const QuantizedRows& x, int group, F32x16 (&acc)[kRows]) {
@@ -77,7 +102,12 @@ BRIO_LANE_INLINE void add_half(const S& source, const QuantizedRows& x, int grou
                    ? no_ints()
                    : weighted_pair(sums + r * (x.stride / 16), -S::kOffset * kLow, -S::kOffset * kHigh);
   }
-  add_spans<S, kRows, kHalf * kQuads, (kHalf + 1) * kQuads>(source, x.values + group * kGroup, x.stride, total);
+  if constexpr (kReadsWide<S>) {
+    static_assert(S::kHalves == 1);
+    add_wide_lines<S, kRows, 0>(source, total);
+  } else {
+    add_spans<S, kRows, kHalf * kQuads, (kHalf + 1) * kQuads>(source, x.values + group * kGroup, x.stride, total);
+  }
   const F32x16 ws = source.scale(kHalf);
   for (int r = 0; r < kRows; ++r) {
     acc[r] = fma(to_f32(total[r]), mul(ws, broadcast(scales[r * (x.stride / kGroup)])), acc[r]);
@@ -141,13 +171,17 @@ inline void direct(const PanelRange& w, int k, const LinearInput& x, int num_row
 template <class S, int kQuad>
 BRIO_LANE_INLINE void expand_quads(const S& source, uint8_t (*codes)[64]) {
   if constexpr (kQuad < 8) {
-    store_line(codes[kQuad], source.template codes<kQuad>());
+    if constexpr (kWide<S::kBits>) {
+      Wide<S::kBits>::store(codes[kQuad * 2], source.template codes<kQuad>());
+    } else {
+      store_line(codes[kQuad], source.template codes<kQuad>());
+    }
     expand_quads<S, kQuad + 1>(source, codes);
   }
 }
 
 template <class S>
-inline void expand(const std::byte* panel, int begin, int end, ExpandedStretch& stretch) {
+inline void expand(const std::byte* panel, int begin, int end, typename ExpandedOf<S>::Stretch& stretch) {
   S source;
   source.panel = panel;
   for (int group = begin; group < end; ++group) {
@@ -161,53 +195,81 @@ inline void expand(const std::byte* panel, int begin, int end, ExpandedStretch& 
   }
 }
 
-// Adds groups [begin, end) of one stretch to the sums of kRows rows.
-template <class E, int kRows>
-inline void stretch_rows(const ExpandedStretch& stretch, const QuantizedRows& x, int begin, int end,
-                         float (*sums)[kPanelRows]) {
-  F32x16 acc[kRows];
-  for (int r = 0; r < kRows; ++r) acc[r] = begin == 0 ? zero() : load(sums[r]);
-  E source;
-  source.stretch = &stretch;
-  add_groups<E, kRows>(source, x, begin, end, acc);
-  for (int r = 0; r < kRows; ++r) store(sums[r], acc[r]);
-}
+// The stretch [begin, end) of the panels under way, and where the sums of their rows are kept.
+template <class E>
+struct StretchTask {
+  const typename E::Stretch* stretches;  // [panels]
+  int panels;
+  int begin;
+  int end;
+  float (*sums)[kMaxBlockRows][kPanelRows];  // [panels]
+};
 
+// Adds the stretch to the sums of kRows rows, from `row` of the block on; x is that row.
 template <class E, int kRows>
-inline void stretch_tile(int rows, const ExpandedStretch& stretch, const QuantizedRows& x, int begin, int end,
-                         float (*sums)[kPanelRows]) {
-  if (rows == kRows) {
-    stretch_rows<E, kRows>(stretch, x, begin, end, sums);
-  } else if constexpr (kRows > 1) {
-    stretch_tile<E, kRows - 1>(rows, stretch, x, begin, end, sums);
+inline void stretch_rows(const StretchTask<E>& task, const QuantizedRows& x, int row) {
+  alignas(64) int16_t wide_x[kWide<E::kBits> ? kRows : 1][kStretch * kGroup];
+  E source;
+  if constexpr (kWide<E::kBits>) {
+    for (int r = 0; r < kRows; ++r) {
+      Wide<E::kBits>::widen(x.values + r * x.stride + task.begin * kGroup, (task.end - task.begin) * kGroup, wide_x[r]);
+    }
+    source.wide_x = wide_x[0];
+  }
+  for (int p = 0; p < task.panels; ++p) {
+    float(*sums)[kPanelRows] = task.sums[p] + row;
+    source.stretch = task.stretches + p;
+    F32x16 acc[kRows];
+    for (int r = 0; r < kRows; ++r) acc[r] = task.begin == 0 ? zero() : load(sums[r]);
+    add_groups<E, kRows>(source, x, task.begin, task.end, acc);
+    for (int r = 0; r < kRows; ++r) store(sums[r], acc[r]);
   }
 }
 
-// Asks for part `i` of `count` of [begin, end) of the next panel, so that it arrives while this one is multiplied.
-BRIO_LANE_INLINE void prefetch_part(const std::byte* panel, int64_t begin, int64_t end, int i, int count) {
-  const int64_t lines = (end - begin) / 64;
-  for (int64_t line = lines * i / count; line < lines * (i + 1) / count; ++line) prefetch(panel + begin + line * 64);
+template <class E, int kRows>
+inline void stretch_tile(int rows, const StretchTask<E>& task, const QuantizedRows& x, int row) {
+  if (rows == kRows) {
+    stretch_rows<E, kRows>(task, x, row);
+  } else if constexpr (kRows > 1) {
+    stretch_tile<E, kRows - 1>(rows, task, x, row);
+  }
 }
 
-// One panel for num_rows <= kMaxBlockRows rows. Tiles are balanced: 9 rows are 3 + 3 + 3, not 4 + 4 + 1.
+// Asks for part `i` of `count` of [begin, end), so that it arrives while something else is multiplied.
+BRIO_LANE_INLINE void prefetch_part(const std::byte* begin, const std::byte* end, int i, int count) {
+  const int64_t lines = (end - begin) / 64;
+  for (int64_t line = lines * i / count; line < lines * (i + 1) / count; ++line) prefetch(begin + line * 64);
+}
+
+// `panels` neighbouring panels for num_rows <= kMaxBlockRows rows. Tiles are balanced: 9 rows are 3 + 3 + 3, not 4 + 4 + 1.
+// Meanwhile the same stretches of the next panels are asked for, a part with every tile.
 template <class S>
-inline void expanded_panel(const std::byte* panel, int groups, const QuantizedRows& x, int num_rows,
-                           float (*sums)[kPanelRows]) {
-  ExpandedStretch stretch;
+inline void expanded_panels(const std::byte* panel, int panels, int groups, const QuantizedRows& x, int num_rows,
+                            float (*sums)[kMaxBlockRows][kPanelRows]) {
+  using E = ExpandedOf<S>;
+  typename E::Stretch stretches[kPanelsAtOnce];
   const int tiles = (num_rows + kTileRows - 1) / kTileRows;
   const int64_t bytes = groups_bytes(S::kWhere, groups);
   for (int begin = 0; begin < groups; begin += kStretch) {
     const int end = begin + kStretch < groups ? begin + kStretch : groups;
-    expand<S>(panel, begin, end, stretch);
-    const int64_t next_begin = bytes + bytes * begin / groups / 64 * 64;
-    const int64_t next_end = bytes + bytes * end / groups / 64 * 64;
+    for (int p = 0; p < panels; ++p) expand<S>(panel + p * bytes, begin, end, stretches[p]);
+    const StretchTask<E> task = {stretches, panels, begin, end, sums};
+    const std::byte* next = panel + panels * bytes;
+    const int64_t next_begin = panels * bytes * begin / groups / 64 * 64;
+    const int64_t next_end = panels * bytes * end / groups / 64 * 64;
     for (int tile = 0; tile < tiles; ++tile) {
       const int row = num_rows * tile / tiles;
       const int rows = num_rows * (tile + 1) / tiles - row;
-      prefetch_part(panel, next_begin, next_end, tile, tiles);
-      stretch_tile<ExpandedOf<S>, kTileRows>(rows, stretch, rows_from(x, row), begin, end, sums + row);
+      prefetch_part(next + next_begin, next + next_end, tile, tiles);
+      stretch_tile<E, kTileRows>(rows, task, rows_from(x, row), row);
     }
   }
+}
+
+// Rows in a block: as many as keep the block's activations in L2, 16 at least.
+inline int block_rows(int groups) {
+  const int fitting = kBlockBytes / (groups * kGroup);
+  return fitting > kMaxBlockRows ? kMaxBlockRows : fitting < 16 ? 16 : fitting;
 }
 
 template <class S>
@@ -215,16 +277,17 @@ inline void linear(const PanelRange& w, int k, const LinearInput& x, int num_row
   if (num_rows <= kTileRows) return direct<S, kTileRows>(w, k, x, num_rows, out);
   const int groups = padded_k(k) / kGroup;
   const int64_t bytes = groups_bytes(S::kWhere, groups);
-  const int fitting = kBlockBytes / (groups * kGroup);
-  const int most = fitting > kMaxBlockRows ? kMaxBlockRows : fitting < 16 ? 16 : fitting;
-  const int blocks = (num_rows + most - 1) / most;
-  alignas(64) float sums[kMaxBlockRows][kPanelRows];
-  for (int block = 0; block < blocks; ++block) {
-    const int first = static_cast<int>(static_cast<int64_t>(num_rows) * block / blocks);
-    const int rows = static_cast<int>(static_cast<int64_t>(num_rows) * (block + 1) / blocks) - first;
-    for (int p = 0; p < w.count; ++p) {
-      expanded_panel<S>(w.first + p * bytes, groups, rows_from(x.s8, first), rows, sums);
-      for (int r = 0; r < rows; ++r) write_row(load(sums[r]), first + r, p, out);
+  const int64_t blocks = (num_rows + block_rows(groups) - 1) / block_rows(groups);
+  alignas(64) float sums[kPanelsAtOnce][kMaxBlockRows][kPanelRows];
+  for (int64_t block = 0; block < blocks; ++block) {
+    const int first = static_cast<int>(num_rows * block / blocks);
+    const int rows = static_cast<int>(num_rows * (block + 1) / blocks) - first;
+    for (int p = 0; p < w.count; p += kPanelsAtOnce) {
+      const int panels = w.count - p < kPanelsAtOnce ? w.count - p : kPanelsAtOnce;
+      expanded_panels<S>(w.first + p * bytes, panels, groups, rows_from(x.s8, first), rows, sums);
+      for (int i = 0; i < panels; ++i) {
+        for (int r = 0; r < rows; ++r) write_row(load(sums[i][r]), first + r, p + i, out);
+      }
     }
   }
 }

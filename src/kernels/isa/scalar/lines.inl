@@ -18,6 +18,9 @@ struct Levels {
 };
 
 inline constexpr int kByteBias = 128;
+inline constexpr bool kWidensBytes = false;
+template <int kBits>
+struct Wide;
 inline constexpr int kTileRows = 1;
 inline constexpr int kFloatTileRows = 1;
 template <int kBits>
