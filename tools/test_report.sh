@@ -12,7 +12,7 @@ report_counts() {  # part, passed, failed, skipped: written by parts that make n
 # Attribute of the outermost <testsuite> of a JUnit file, as ctest and pytest write them. 0 when absent.
 junit_attribute() {  # file, name
   local value
-  value=$(tr '\n' ' ' <"$1" | grep -o '<testsuite [^>]*>' | head -1 | grep -o " $2=\"[0-9]*\"" | tr -dc 0-9)
+  value=$(tr '\n\t' '  ' <"$1" | grep -o '<testsuite [^>]*>' | head -1 | grep -o " $2=\"[0-9]*\"" | tr -dc 0-9)
   echo "${value:-0}"
 }
 
