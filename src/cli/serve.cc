@@ -62,9 +62,10 @@ void print_serving(const server::Serving& serving) {
   line("model", fmt::format("{} · {} of weights · {} · loaded in {:.1f} s", model.name,
                             format_bytes(model.model->weight_bytes()), name(model.isa), model.load_ms / 1000.0));
   const int trained = model.model->config().context;
-  line("--ctx", fmt::format("{} tokens{}", grouped(serving.stats.max_context),
-                            serving.stats.max_context < trained ? fmt::format(" of the {} it was trained for", grouped(trained))
-                                                                : " (what the model was trained for)"));
+  line("--ctx",
+       fmt::format("{} tokens{}", grouped(serving.stats.max_context),
+                   serving.stats.max_context < trained ? fmt::format(" of the {} it was trained for", grouped(trained))
+                                                       : " (what the model was trained for)"));
   line("--kv-memory", fmt::format("{} (this process may use {})", format_bytes(serving.stats.kv_bytes),
                                   format_bytes(serving.memory_limit_bytes)));
   line("url", serving.url + "/v1");
@@ -96,7 +97,8 @@ Result<void> serve(Flags& flags) {
   options.load.progress = [&](double done) { progress.fraction(done); };
   server::ServeEvents events;
   events.listening = [](const std::string& url) {
-    fmt::print(stderr, "{}\n", dim(fmt::format("listening on {}; /health answers 503 until the model is loaded", url), STDERR_FILENO));
+    fmt::print(stderr, "{}\n",
+               dim(fmt::format("listening on {}; /health answers 503 until the model is loaded", url), STDERR_FILENO));
   };
   events.serving = [&](const server::Serving& serving) {
     progress.finish();
@@ -109,12 +111,16 @@ Result<void> serve(Flags& flags) {
 }
 
 void add_capacity_flags(CLI::App& command, Flags& flags) {
-  command.add_option("--ctx", flags.serve.capacity.context,
-                     "Tokens a sequence may reach (default: what the model was trained for, as far as memory goes)")
+  command
+      .add_option("--ctx", flags.serve.capacity.context,
+                  "Tokens a sequence may reach (default: what the model was trained for, as far as memory goes)")
       ->check(CLI::PositiveNumber);
-  command.add_option("--kv-memory", flags.kv_memory,
-                     "Memory of the KV cache, such as 512M or 2G (default: half of what the weights leave, at most what is useful)");
-  command.add_option("--threads", flags.serve.load.num_threads, "Compute threads (default: the cores this process may use)")
+  command.add_option(
+      "--kv-memory", flags.kv_memory,
+      "Memory of the KV cache, such as 512M or 2G (default: half of what the weights leave, at most what is useful)");
+  command
+      .add_option("--threads", flags.serve.load.num_threads,
+                  "Compute threads (default: the cores this process may use)")
       ->check(CLI::NonNegativeNumber);
   command.add_option("--numerics", flags.numerics, "default, or fp32: exact weights and fp32 everywhere, slow")
       ->capture_default_str();
@@ -122,7 +128,9 @@ void add_capacity_flags(CLI::App& command, Flags& flags) {
 
 void add_batching_flags(CLI::App& command, Flags& flags) {
   engine::EngineOptions& engine = flags.serve.engine;
-  command.add_option("--batching", flags.batching, "continuous: requests join at every step; static, dynamic: for comparison")
+  command
+      .add_option("--batching", flags.batching,
+                  "continuous: requests join at every step; static, dynamic: for comparison")
       ->check(CLI::IsMember({"static", "dynamic", "continuous"}))
       ->capture_default_str();
   command.add_option("--batch-size", engine.batching.size, "Requests of a static or dynamic batch")
@@ -151,9 +159,14 @@ void add_serve_command(CLI::App& app, int& exit_code) {
   http.port = 8080;
   CLI::App* command = app.add_subcommand("serve", "Serve a model over HTTP, for OpenAI's clients");
   command->add_option("MODEL", flags->serve.model, "A model's name, a .gguf file or a safetensors folder")->required();
-  command->add_option("--host", http.host, "Address to listen on; 0.0.0.0 opens it to the network")->capture_default_str();
-  command->add_option("--port", http.port, "Port; 0 takes a free one")->check(CLI::Range(0, 65535))->capture_default_str();
-  command->add_option("--served-model-name", flags->serve.names, "What clients call the model (may be given several times)")
+  command->add_option("--host", http.host, "Address to listen on; 0.0.0.0 opens it to the network")
+      ->capture_default_str();
+  command->add_option("--port", http.port, "Port; 0 takes a free one")
+      ->check(CLI::Range(0, 65535))
+      ->capture_default_str();
+  command
+      ->add_option("--served-model-name", flags->serve.names,
+                   "What clients call the model (may be given several times)")
       ->allow_extra_args(false);
   add_capacity_flags(*command, *flags);
   add_batching_flags(*command, *flags);
