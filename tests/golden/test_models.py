@@ -10,8 +10,9 @@ import logit_distance
 
 FOLDER = pathlib.Path(__file__).parent / "models"
 CASES = ("english", "code", "chinese", "arabic", "emoji", "mixed")
-# Mean KL of llama.cpp's default path on the same rows, position 0 apart (tools/compare_logits.py).
-LLAMA_CPP_KL = {"smollm2-135m": 0.006, "gemma3-270m": 0.015, "qwen2.5-coder-0.5b": 0.003, "qwen2.5-coder-1.5b": 0.003}
+# Limits of the mean KL, position 0 apart: 1.5 x what llama.cpp showed on another mixture of these texts (0.0039, 0.0095,
+# 0.0016; 1.5b: not measured yet, 0.0020 on a text elsewhere). Who is nearer on equal rows: tools/compare_logits.py.
+KL_LIMIT = {"smollm2-135m": 0.006, "gemma3-270m": 0.015, "qwen2.5-coder-0.5b": 0.0025, "qwen2.5-coder-1.5b": 0.003}
 POSITION_0_KL = 0.05
 FP32_RELATIVE_L2 = 1e-3
 
@@ -27,7 +28,7 @@ def part_of(golden, case):
     return {key.split(".")[1]: golden[key] for key in golden.files if key.startswith(case + ".")}
 
 
-@pytest.fixture(params=sorted(LLAMA_CPP_KL))
+@pytest.fixture(params=sorted(KL_LIMIT))
 def name(request):
     return request.param
 
@@ -42,7 +43,7 @@ def test_fp32_equals_the_reference(name, case, tmp_path):
     assert np.abs(top - part["top_logits"]).max() < 2e-3 * np.abs(part["top_logits"]).max()
 
 
-def test_default_path_is_as_close_as_a_peer(name, tmp_path):
+def test_default_path_stays_near_the_reference(name, tmp_path):
     golden = golden_of(name)
     kl, first = [], []
     for case in CASES:
@@ -51,7 +52,7 @@ def test_default_path_is_as_close_as_a_peer(name, tmp_path):
         divergence = logit_distance.sketched_kl(part, rows)
         kl.extend(divergence[part["positions"] > 0])
         first.extend(divergence[part["positions"] == 0])
-    assert np.mean(kl) <= LLAMA_CPP_KL[name]
+    assert np.mean(kl) <= KL_LIMIT[name]
     assert max(first) < POSITION_0_KL
 
 
