@@ -104,9 +104,9 @@ def test_impossible_flags_end_with_an_error(model_path, flags, message):
 
 def test_a_full_queue_is_a_429(start_server):
     server = start_server("--ctx", 512, "--max-sequences", 1, "--max-queue", 1).wait_ready()
-    threads = []
-    for _ in range(2):
-        threads.append(in_background(server, LONG)[0])
+    threads = [in_background(server, LONG)[0]]
+    server.wait_metric("brio:num_requests_running", lambda value: value >= 1)  # else the second may find the queue full
+    threads.append(in_background(server, LONG)[0])
     server.wait_metric("brio:num_requests_waiting", lambda value: value >= 1)
     status, headers, text = server.request("POST", "/v1/chat/completions", LONG)
     assert status == 429 and headers["Retry-After"] and json.loads(text)["error"]["type"] == "rate_limit_error"
