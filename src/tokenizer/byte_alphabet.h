@@ -1,5 +1,6 @@
-// The byte alphabet of byte-level BPE vocabularies (Radford et al. 2019): every byte is spelled as one printable character.
-// Printable Latin-1 bytes stand for themselves, the other 68 are U+0100, U+0101, ... in ascending order: a space is U+0120.
+// The byte alphabet of byte-level BPE vocabularies (Radford et al. 2019): every byte is spelled as one printable
+// character. Printable Latin-1 bytes stand for themselves, the other 68 are U+0100, U+0101, ... in ascending order: a
+// space is U+0120.
 #pragma once
 
 #include <cstdint>

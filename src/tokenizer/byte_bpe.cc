@@ -39,7 +39,8 @@ class ByteBpe : public TokenModel {
   void encode_word(std::string_view word, EncodeScratch& scratch, std::vector<int32_t>& out) const {
     if (const int32_t id = words_.find(word); id >= 0) return out.push_back(id);
     scratch.symbols.clear();
-    for (uint32_t i = 0; i < word.size(); ++i) scratch.symbols.push_back({byte_symbols_[static_cast<uint8_t>(word[i])], i, 1});
+    for (uint32_t i = 0; i < word.size(); ++i)
+      scratch.symbols.push_back({byte_symbols_[static_cast<uint8_t>(word[i])], i, 1});
     scratch.merger.run(scratch.symbols, merges_);
     for (const Symbol& symbol : scratch.symbols) {
       if (symbol.id >= 0 && symbol.id < vocabulary_.size()) {

@@ -1,5 +1,5 @@
-// BPE over characters with merges by rank, spaces as U+2581 and bytes as the fallback: gemma4's GGUF, and the form in which
-// tokenizer.json files hold SentencePiece vocabularies.
+// BPE over characters with merges by rank, spaces as U+2581 and bytes as the fallback: gemma4's GGUF, and the form in
+// which tokenizer.json files hold SentencePiece vocabularies.
 #include "tokenizer/merge_table.h"
 #include "tokenizer/metaspace.h"
 #include "tokenizer/pretokenizer.h"
@@ -35,8 +35,8 @@ class CharBpe : public TokenModel {
     scratch.symbols.clear();
     for (size_t i = 0; i < word.size();) {
       const size_t size = decode_utf8(word, i).size;
-      scratch.symbols.push_back({merges_.symbol(vocabulary_, word.substr(i, size)), static_cast<uint32_t>(i),
-                                 static_cast<uint32_t>(size)});
+      scratch.symbols.push_back(
+          {merges_.symbol(vocabulary_, word.substr(i, size)), static_cast<uint32_t>(i), static_cast<uint32_t>(size)});
       i += size;
     }
     scratch.merger.run(scratch.symbols, merges_);
@@ -59,8 +59,7 @@ Result<std::unique_ptr<TokenModel>> create_char_bpe(const Vocabulary& vocabulary
   }
   BRIO_TRY(Pretokenizer pretokenizer, Pretokenizer::create(stages));
   BRIO_TRY(MergeTable merges, MergeTable::create(vocabulary));
-  return std::unique_ptr<TokenModel>(
-      std::make_unique<CharBpe>(vocabulary, std::move(pretokenizer), std::move(merges)));
+  return std::unique_ptr<TokenModel>(std::make_unique<CharBpe>(vocabulary, std::move(pretokenizer), std::move(merges)));
 }
 
 }  // namespace brio::tokenizer

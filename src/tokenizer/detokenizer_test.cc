@@ -14,7 +14,8 @@ std::unique_ptr<Tokenizer> byte_tokenizer() {
   TokenizerSpec spec;
   spec.model = "gpt2";
   spec.pre = "gpt-2";
-  for (int byte = 0; byte < 256; ++byte) spec.tokens.push_back(spelling_of_bytes(std::string(1, static_cast<char>(byte))));
+  for (int byte = 0; byte < 256; ++byte)
+    spec.tokens.push_back(spelling_of_bytes(std::string(1, static_cast<char>(byte))));
   spec.merges = {"a b"};
   return Tokenizer::create(std::move(spec)).value();
 }

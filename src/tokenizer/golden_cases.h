@@ -1,5 +1,5 @@
-// Reading of tests/golden/tokenizer, for tests only: generated strings, small vocabularies, and one CRC-32 per 8 strings of
-// the reference's ids (tools/tokenizer_oracle.py writes them).
+// Reading of tests/golden/tokenizer, for tests only: generated strings, small vocabularies, and one CRC-32 per 8
+// strings of the reference's ids (tools/tokenizer_oracle.py writes them).
 #pragma once
 
 #include <boost/json.hpp>
@@ -34,7 +34,8 @@ inline std::vector<std::string> read_texts(const std::filesystem::path& path) {
     }
     const std::string hex(v.at("hex").as_string());
     std::string bytes;
-    for (size_t i = 0; i < hex.size(); i += 2) bytes.push_back(static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16)));
+    for (size_t i = 0; i < hex.size(); i += 2)
+      bytes.push_back(static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16)));
     out.push_back(bytes);
   }
   return out;

@@ -1,6 +1,6 @@
-// Byte-pair merging, shared by every BPE kind: join the neighbouring pair of lowest rank (the leftmost of equals) until no
-// pair has a rule. Sennrich et al. 2016. Words up to kScanLimit symbols are scanned; longer ones use a heap over a linked
-// list, O(n log n), so that a 100 kB word costs what 100 kB of words cost.
+// Byte-pair merging, shared by every BPE kind: join the neighbouring pair of lowest rank (the leftmost of equals) until
+// no pair has a rule. Sennrich et al. 2016. Words up to kScanLimit symbols are scanned; longer ones use a heap over a
+// linked list, O(n log n), so that a 100 kB word costs what 100 kB of words cost.
 #pragma once
 
 #include <algorithm>

@@ -21,7 +21,8 @@ Result<MergeTable> MergeTable::create(const Vocabulary& vocabulary) {
   const std::vector<std::string>& merges = vocabulary.spec().merges;
   if (merges.empty()) return error(ErrorCode::kInvalidFile, "tokenizer.ggml.merges is missing or empty");
   if (merges.size() > (1u << 25))
-    return error(ErrorCode::kInvalidFile, "tokenizer.ggml.merges has {} entries, the most is {}", merges.size(), 1 << 25);
+    return error(ErrorCode::kInvalidFile, "tokenizer.ggml.merges has {} entries, the most is {}", merges.size(),
+                 1 << 25);
   MergeTable out;
   out.pairs_.reserve(merges.size());
   std::string joined;

@@ -1,5 +1,5 @@
-// MergeTable: the merge rules of a vocabulary as pairs of symbol ids. A symbol is a token, or text that merges name but the
-// vocabulary lacks (ids from vocabulary size up). Immutable after create(), any thread.
+// MergeTable: the merge rules of a vocabulary as pairs of symbol ids. A symbol is a token, or text that merges name but
+// the vocabulary lacks (ids from vocabulary size up). Immutable after create(), any thread.
 #pragma once
 
 #include <string>

@@ -18,8 +18,8 @@ inline bool prefix_wanted(const TokenizerSpec& spec, bool at_start) {
 // `out` = text with every space as U+2581, and one more in front if `prefix`.
 void escape_spaces(std::string_view text, bool prefix, std::string& out);
 
-// The ids of symbols after merging. A symbol that is no token becomes its byte tokens, or where the vocabulary has none,
-// the unknown token: one for neighbouring unknowns, as SentencePiece does.
+// The ids of symbols after merging. A symbol that is no token becomes its byte tokens, or where the vocabulary has
+// none, the unknown token: one for neighbouring unknowns, as SentencePiece does.
 void append_with_byte_fallback(const Vocabulary& vocabulary, std::string_view text, std::span<const Symbol> symbols,
                                std::vector<int32_t>& out);
 

@@ -12,13 +12,15 @@ namespace {
 
 Result<std::string> map(std::string_view text, int options) {
   utf8proc_uint8_t* out = nullptr;
-  const utf8proc_ssize_t size = utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
-                                             static_cast<utf8proc_ssize_t>(text.size()), &out,
-                                             static_cast<utf8proc_option_t>(options));
+  const utf8proc_ssize_t size =
+      utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()), static_cast<utf8proc_ssize_t>(text.size()),
+                   &out, static_cast<utf8proc_option_t>(options));
   const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> owner(out, &std::free);
-  if (size == UTF8PROC_ERROR_NOMEM) return error(ErrorCode::kOutOfMemory, "no memory to normalise {} bytes", text.size());
+  if (size == UTF8PROC_ERROR_NOMEM)
+    return error(ErrorCode::kOutOfMemory, "no memory to normalise {} bytes", text.size());
   if (size < 0)
-    return error(ErrorCode::kInvalidArgument, "cannot normalise {} bytes of text: {}", text.size(), utf8proc_errmsg(size));
+    return error(ErrorCode::kInvalidArgument, "cannot normalise {} bytes of text: {}", text.size(),
+                 utf8proc_errmsg(size));
   return std::string(reinterpret_cast<const char*>(out), static_cast<size_t>(size));
 }
 
@@ -28,7 +30,9 @@ bool is_ascii(std::string_view text) {
   return all < 0x80;
 }
 
-utf8proc_category_t category(char32_t c) { return utf8proc_category(static_cast<utf8proc_int32_t>(c)); }
+utf8proc_category_t category(char32_t c) {
+  return utf8proc_category(static_cast<utf8proc_int32_t>(c));
+}
 
 bool is_white_space(char32_t c) {
   if (c == ' ' || c == '\t' || c == '\n' || c == '\r') return true;
@@ -58,7 +62,8 @@ Result<std::string> normalize_nfc(std::string_view text) {
 }
 
 bool is_bert_punctuation(char32_t c) {
-  if (c < 0x80) return (c >= '!' && c <= '/') || (c >= ':' && c <= '@') || (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
+  if (c < 0x80)
+    return (c >= '!' && c <= '/') || (c >= ':' && c <= '@') || (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
   switch (category(c)) {
     case UTF8PROC_CATEGORY_PC:
     case UTF8PROC_CATEGORY_PD:

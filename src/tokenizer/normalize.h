@@ -10,8 +10,8 @@ namespace brio::tokenizer {
 
 Result<std::string> normalize_nfc(std::string_view text);  // text is valid UTF-8
 
-// BERT's text preparation (Devlin et al. 2018): control characters removed, white space as one kind of space, CJK characters
-// set apart by spaces; optionally accents removed and letters made lower case.
+// BERT's text preparation (Devlin et al. 2018): control characters removed, white space as one kind of space, CJK
+// characters set apart by spaces; optionally accents removed and letters made lower case.
 struct BertOptions {
   bool lowercase;
   bool strip_accents;

@@ -1,4 +1,5 @@
-// PairTable: two ids to two numbers, open addressing, sized once: merge rules, trie edges. Built by one thread, read by any.
+// PairTable: two ids to two numbers, open addressing, sized once: merge rules, trie edges. Built by one thread, read by
+// any.
 #pragma once
 
 #include <bit>
@@ -38,7 +39,8 @@ class PairTable {
     return static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32 | static_cast<uint32_t>(right);
   }
   size_t slot(uint64_t key) const {
-    size_t i = static_cast<size_t>(key * 0x9E3779B97F4A7C15u >> shift_);  // Fibonacci hashing: the top bits are mixed best
+    size_t i =
+        static_cast<size_t>(key * 0x9E3779B97F4A7C15u >> shift_);  // Fibonacci hashing: the top bits are mixed best
     while (entries_[i].key != key && entries_[i].key != kEmpty) i = (i + 1) & (entries_.size() - 1);
     return i;
   }

@@ -90,7 +90,8 @@ Result<void> Pretokenizer::cut(const Stage& stage, std::string_view piece, size_
     if (match.end > match.begin) ends.push_back(base + match.end);
     last = match.end;
     from = match.end;
-    if (match.end == match.begin) from += from < piece.size() ? decode_utf8(piece, from).size : 1;  // an empty match cuts
+    if (match.end == match.begin)
+      from += from < piece.size() ? decode_utf8(piece, from).size : 1;  // an empty match cuts
   }
   if (last < piece.size()) ends.push_back(base + piece.size());
   return {};

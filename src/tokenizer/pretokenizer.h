@@ -1,6 +1,6 @@
-// Pretokenizer: cuts ordinary text into the words that byte-pair merging never crosses. A pretokenizer is a list of stages;
-// each cuts every piece of the stage before it at the ends of its matches (Hugging Face calls this Split, "isolated").
-// Immutable, any thread.
+// Pretokenizer: cuts ordinary text into the words that byte-pair merging never crosses. A pretokenizer is a list of
+// stages; each cuts every piece of the stage before it at the ends of its matches (Hugging Face calls this Split,
+// "isolated"). Immutable, any thread.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +22,12 @@ struct PretokenizerRecipe {
 };
 Result<PretokenizerRecipe> find_recipe(std::string_view name);  // kUnsupported lists the known names
 
-// Stages that are not expressions: digit runs cut into threes from the right ("1 234 567"), which as an expression needs
-// a look-ahead to the end of the run at every step and takes quadratic time.
-inline constexpr std::string_view kDigitsInThrees = "digits in threes";              // runs are set apart
-inline constexpr std::string_view kThreesInDigits = "threes in digits";              // only cuts before threes
-inline constexpr std::string_view kWordDigitsInThrees = "digits in threes at word ends";  // only runs that no letter follows
+// Stages that are not expressions: digit runs cut into threes from the right ("1 234 567"), which as an expression
+// needs a look-ahead to the end of the run at every step and takes quadratic time.
+inline constexpr std::string_view kDigitsInThrees = "digits in threes";  // runs are set apart
+inline constexpr std::string_view kThreesInDigits = "threes in digits";  // only cuts before threes
+inline constexpr std::string_view kWordDigitsInThrees =
+    "digits in threes at word ends";  // only runs that no letter follows
 
 class Pretokenizer {
  public:

@@ -31,14 +31,16 @@ std::vector<std::string> all_names() {
   std::vector<std::string> names;
   const std::string message = find_recipe("no such name").error().message;
   std::string rest = message.substr(message.find("known are ") + 10);
-  for (size_t comma; (comma = rest.find(", ")) != std::string::npos; rest = rest.substr(comma + 2)) names.push_back(rest.substr(0, comma));
+  for (size_t comma; (comma = rest.find(", ")) != std::string::npos; rest = rest.substr(comma + 2))
+    names.push_back(rest.substr(0, comma));
   names.push_back(rest);
   return names;
 }
 
 TEST(Pretokenizer, KnowsTheFamiliesByName) {
-  for (const char* name : {"gpt-2", "llama-bpe", "qwen2", "smollm", "deepseek-llm", "deepseek-coder", "deepseek-v3", "falcon",
-                           "starcoder", "refact", "command-r", "mpt", "tekken", "gpt-4o", "qwen35", "gemma4"}) {
+  for (const char* name :
+       {"gpt-2", "llama-bpe", "qwen2", "smollm", "deepseek-llm", "deepseek-coder", "deepseek-v3", "falcon", "starcoder",
+        "refact", "command-r", "mpt", "tekken", "gpt-4o", "qwen35", "gemma4"}) {
     EXPECT_TRUE(find_recipe(name).ok()) << name;
   }
   EXPECT_GE(all_names().size(), 80u);
@@ -67,16 +69,18 @@ TEST(Pretokenizer, WhiteSpaceIsUnicodes) {
   EXPECT_EQ(split("gpt-2", "a \u180E b"), (Words{"a", " \u180E", " b"}));
   EXPECT_EQ(split("gpt-2", "a\u3000\u00A0\u0085b"), (Words{"a", "\u3000\u00A0", "\u0085", "b"}));
   EXPECT_EQ(with_unicode_white_space(R"([^\s\p{L}]\s\S\\s[\]\s])"),
-            "[^" BRIO_WHITE_SPACE R"(\p{L}][)" BRIO_WHITE_SPACE "][^" BRIO_WHITE_SPACE R"(]\\s[\])" BRIO_WHITE_SPACE "]");
+            "[^" BRIO_WHITE_SPACE R"(\p{L}][)" BRIO_WHITE_SPACE "][^" BRIO_WHITE_SPACE R"(]\\s[\])" BRIO_WHITE_SPACE
+            "]");
 }
 
-// Long uniform text drives every repeat and look-ahead to its worst: a quadratic pattern would hit the test's time limit, a
-// stack-hungry one the limits of the matcher.
+// Long uniform text drives every repeat and look-ahead to its worst: a quadratic pattern would hit the test's time
+// limit, a stack-hungry one the limits of the matcher.
 TEST(Pretokenizer, LongRunsAreWithinLimitsForEveryName) {
   std::set<const std::string_view*> seen;
   for (const std::string& name : all_names()) {
     if (!seen.insert(find_recipe(name)->stages.data()).second) continue;  // another name of the same stages
-    for (const char* unit : {"a", "A", "aA", "1", " ", "\n", " \n", "!", "'", "\u0301", "a\u0301", "\u4E00", "\U0001F600", "\u00A0", "a b", "\u200B"}) {
+    for (const char* unit : {"a", "A", "aA", "1", " ", "\n", " \n", "!", "'", "\u0301", "a\u0301", "\u4E00",
+                             "\U0001F600", "\u00A0", "a b", "\u200B"}) {
       std::string text;
       while (text.size() < 100'000) text += unit;
       split(name, text + "x");

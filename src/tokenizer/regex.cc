@@ -32,7 +32,9 @@ RegexScratch::~RegexScratch() {
   pcre2_match_context_free(static_cast<pcre2_match_context*>(match_context_));
 }
 
-void Regex::Free::operator()(void* code) const { pcre2_code_free(static_cast<pcre2_code*>(code)); }
+void Regex::Free::operator()(void* code) const {
+  pcre2_code_free(static_cast<pcre2_code*>(code));
+}
 
 Result<Regex> Regex::compile(std::string_view pattern) {
   if (pattern.size() > kMaxPatternBytes)
@@ -59,7 +61,8 @@ Result<RegexMatch> Regex::find(std::string_view subject, size_t from, RegexScrat
                        subject.size(), from, options | PCRE2_NO_UTF_CHECK, data, context);
   };
   int rc = match(0);
-  if (rc == PCRE2_ERROR_JIT_STACKLIMIT) rc = match(PCRE2_NO_JIT);  // a long word under a nested repeat: frames on the heap
+  if (rc == PCRE2_ERROR_JIT_STACKLIMIT)
+    rc = match(PCRE2_NO_JIT);  // a long word under a nested repeat: frames on the heap
   if (rc == PCRE2_ERROR_NOMATCH) return RegexMatch{};
   if (rc < 0) return error(ErrorCode::kUnsupported, "pretokenizer gave up after byte {}: {}", from, message_of(rc));
   const PCRE2_SIZE* span = pcre2_get_ovector_pointer(data);

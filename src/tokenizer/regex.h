@@ -1,5 +1,5 @@
-// Regex: one PCRE2 expression over valid UTF-8, compiled by the JIT, with limits that turn hostile patterns into errors.
-// Immutable, any thread; each thread brings its own RegexScratch. The only file that knows PCRE2 is regex.cc.
+// Regex: one PCRE2 expression over valid UTF-8, compiled by the JIT, with limits that turn hostile patterns into
+// errors. Immutable, any thread; each thread brings its own RegexScratch. The only file that knows PCRE2 is regex.cc.
 #pragma once
 
 #include <cstddef>

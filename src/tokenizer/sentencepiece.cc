@@ -1,5 +1,5 @@
-// SentencePiece BPE ("llama" in GGUF): the neighbouring pair whose joined text is the token of highest score merges first,
-// starting from characters. Kudo and Richardson 2018.
+// SentencePiece BPE ("llama" in GGUF): the neighbouring pair whose joined text is the token of highest score merges
+// first, starting from characters. Kudo and Richardson 2018.
 #include <bit>
 #include <bitset>
 
@@ -50,7 +50,8 @@ class SentencePiece : public TokenModel {
   // keeps the words short. Runs of spaces stay together where the vocabulary has tokens of them.
   size_t word_end(std::string_view text, size_t begin) const {
     size_t i = text.find(kMetaspace, begin + 1);
-    while (i < text.size() && joins_next_word_.test(static_cast<uint8_t>(text[i - 1]))) i = text.find(kMetaspace, i + 1);
+    while (i < text.size() && joins_next_word_.test(static_cast<uint8_t>(text[i - 1])))
+      i = text.find(kMetaspace, i + 1);
     return std::min(i, text.size());
   }
 
@@ -58,8 +59,8 @@ class SentencePiece : public TokenModel {
     scratch.symbols.clear();
     for (size_t i = 0; i < word.size();) {
       const size_t size = decode_utf8(word, i).size;
-      scratch.symbols.push_back({vocabulary_.ordinary(word.substr(i, size)), static_cast<uint32_t>(i),
-                                 static_cast<uint32_t>(size)});
+      scratch.symbols.push_back(
+          {vocabulary_.ordinary(word.substr(i, size)), static_cast<uint32_t>(i), static_cast<uint32_t>(size)});
       i += size;
     }
     scratch.merger.run(scratch.symbols, [&](const Symbol& left, const Symbol& right) {
@@ -71,8 +72,8 @@ class SentencePiece : public TokenModel {
   }
 
   const Vocabulary& vocabulary_;
-  std::vector<int32_t> ranks_;  // by id, lower merges first
-  size_t longest_ = 0;          // bytes of the longest token
+  std::vector<int32_t> ranks_;        // by id, lower merges first
+  size_t longest_ = 0;                // bytes of the longest token
   std::bitset<256> joins_next_word_;  // bytes that stand before a space inside some token
 };
 
@@ -80,7 +81,8 @@ class SentencePiece : public TokenModel {
 
 Result<std::unique_ptr<TokenModel>> create_sentencepiece(const Vocabulary& vocabulary) {
   if (vocabulary.spec().scores.empty())
-    return error(ErrorCode::kInvalidFile, "tokenizer.ggml.scores is missing: a SentencePiece vocabulary merges by score");
+    return error(ErrorCode::kInvalidFile,
+                 "tokenizer.ggml.scores is missing: a SentencePiece vocabulary merges by score");
   return std::unique_ptr<TokenModel>(std::make_unique<SentencePiece>(vocabulary));
 }
 

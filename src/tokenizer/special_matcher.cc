@@ -11,8 +11,8 @@ namespace {
 constexpr size_t kMaxSpecialBytes = 512;
 
 bool is_space(char32_t c) {  // Unicode's White_Space
-  return c == ' ' || (c >= '\t' && c <= '\r') || c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) ||
-         c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
+  return c == ' ' || (c >= '\t' && c <= '\r') || c == 0x85 || c == 0xA0 || c == 0x1680 ||
+         (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
 }
 
 size_t before_spaces(std::string_view text, size_t begin, size_t end) {
@@ -68,7 +68,9 @@ Result<SpecialMatcher> SpecialMatcher::create(const Vocabulary& vocabulary) {
     }
     if (out.nodes_[node].id < 0) out.nodes_[node] = {id, vocabulary.is_control(id), false, false};
   }
-  auto listed = [](const std::vector<int32_t>& ids, int32_t id) { return std::find(ids.begin(), ids.end(), id) != ids.end(); };
+  auto listed = [](const std::vector<int32_t>& ids, int32_t id) {
+    return std::find(ids.begin(), ids.end(), id) != ids.end();
+  };
   for (Node& node : out.nodes_) {
     if (node.id < 0) continue;
     node.strip_left = listed(spec.strip_left_ids, node.id);

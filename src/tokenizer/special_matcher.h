@@ -1,5 +1,5 @@
-// SpecialMatcher: finds control and user-defined tokens in text, leftmost first and longest at a position. A control token
-// counts only where every one of its bytes is trusted. Immutable after create(), any thread.
+// SpecialMatcher: finds control and user-defined tokens in text, leftmost first and longest at a position. A control
+// token counts only where every one of its bytes is trusted. Immutable after create(), any thread.
 #pragma once
 
 #include <bitset>
@@ -27,7 +27,8 @@ class SpecialMatcher {
  public:
   static Result<SpecialMatcher> create(const Vocabulary& vocabulary);
 
-  // Cuts `text` into special tokens and the ordinary text between them (never empty). Time O(text * longest special token).
+  // Cuts `text` into special tokens and the ordinary text between them (never empty). Time O(text * longest special
+  // token).
   std::vector<Segment> split(std::string_view text, const std::vector<ByteRange>& trusted) const;
 
  private:

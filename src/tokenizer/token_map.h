@@ -1,5 +1,5 @@
-// TokenMap: text to token id, open addressing, sized once. The text is not copied: it must outlive the map. Built by one
-// thread, then read by any. A 262,144-token vocabulary takes about 10 ms, a look-up one or two cache misses.
+// TokenMap: text to token id, open addressing, sized once. The text is not copied: it must outlive the map. Built by
+// one thread, then read by any. A 262,144-token vocabulary takes about 10 ms, a look-up one or two cache misses.
 #pragma once
 
 #include <bit>

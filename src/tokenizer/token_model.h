@@ -1,5 +1,6 @@
-// TokenModel: ordinary text to ids, one implementation per vocabulary kind (byte_bpe, char_bpe, sentencepiece, wordpiece).
-// Immutable after create(); any thread, each call with its own scratch. The vocabulary must outlive the model.
+// TokenModel: ordinary text to ids, one implementation per vocabulary kind (byte_bpe, char_bpe, sentencepiece,
+// wordpiece). Immutable after create(); any thread, each call with its own scratch. The vocabulary must outlive the
+// model.
 #pragma once
 
 #include <cstdint>

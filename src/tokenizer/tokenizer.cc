@@ -22,8 +22,8 @@ struct Tokenizer::State {
 
 namespace {
 
-// A text that is one word needs about 45 bytes of memory a byte: symbols, links and merge candidates. 64 MiB is hundreds of
-// times the longest context in use.
+// A text that is one word needs about 45 bytes of memory a byte: symbols, links and merge candidates. 64 MiB is
+// hundreds of times the longest context in use.
 constexpr size_t kMaxTextBytes = size_t{64} << 20;
 
 struct Joined {
@@ -56,8 +56,8 @@ Joined repair(const Joined& joined) {
   for (size_t i = 0; i < joined.text.size();) {
     const CodePoint c = decode_utf8(joined.text, i);
     while (range < joined.trusted.size() && joined.trusted[range].end <= i) ++range;
-    const bool trusted = range < joined.trusted.size() && joined.trusted[range].begin <= i &&
-                         i + c.size <= joined.trusted[range].end;
+    const bool trusted =
+        range < joined.trusted.size() && joined.trusted[range].begin <= i && i + c.size <= joined.trusted[range].end;
     const size_t begin = out.text.size();
     append_utf8(out.text, c.value);
     if (trusted && !out.trusted.empty() && out.trusted.back().end == begin) {
@@ -76,7 +76,8 @@ Result<std::unique_ptr<TokenModel>> create_model(const Vocabulary& vocabulary) {
   if (model == "llama") return create_sentencepiece(vocabulary);
   if (model == "bert") return create_wordpiece(vocabulary);
   if (model == "gemma4") return create_char_bpe(vocabulary);
-  return error(ErrorCode::kUnsupported, "tokenizer.ggml.model: unknown tokenizer '{}'; known are gpt2, llama, bert, gemma4",
+  return error(ErrorCode::kUnsupported,
+               "tokenizer.ggml.model: unknown tokenizer '{}'; known are gpt2, llama, bert, gemma4",
                model.substr(0, 64));
 }
 
@@ -154,15 +155,27 @@ std::string Tokenizer::decode(std::span<const int32_t> ids, RenderSpecial render
   return out;
 }
 
-int32_t Tokenizer::vocab_size() const { return state_->vocabulary.size(); }
-const TokenizerSpec& Tokenizer::spec() const { return state_->vocabulary.spec(); }
-bool Tokenizer::adds_bos() const { return state_->first >= 0; }
-bool Tokenizer::is_control(int32_t id) const { return id >= 0 && id < vocab_size() && state_->vocabulary.is_control(id); }
+int32_t Tokenizer::vocab_size() const {
+  return state_->vocabulary.size();
+}
+const TokenizerSpec& Tokenizer::spec() const {
+  return state_->vocabulary.spec();
+}
+bool Tokenizer::adds_bos() const {
+  return state_->first >= 0;
+}
+bool Tokenizer::is_control(int32_t id) const {
+  return id >= 0 && id < vocab_size() && state_->vocabulary.is_control(id);
+}
 bool Tokenizer::is_end_of_generation(int32_t id) const {
   const std::vector<int32_t>& ends = state_->vocabulary.end_of_generation();
   return std::binary_search(ends.begin(), ends.end(), id);
 }
-std::span<const int32_t> Tokenizer::end_of_generation_ids() const { return state_->vocabulary.end_of_generation(); }
-std::optional<int32_t> Tokenizer::find(std::string_view token_text) const { return state_->vocabulary.find(token_text); }
+std::span<const int32_t> Tokenizer::end_of_generation_ids() const {
+  return state_->vocabulary.end_of_generation();
+}
+std::optional<int32_t> Tokenizer::find(std::string_view token_text) const {
+  return state_->vocabulary.find(token_text);
+}
 
 }  // namespace brio::tokenizer

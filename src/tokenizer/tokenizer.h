@@ -5,11 +5,11 @@
 //   BRIO_TRY(std::vector<int32_t> ids, tokenizer->encode(chat_template.render(...), AddSpecial::kNo));
 //   Detokenizer out(*tokenizer);                      // detokenizer.h: streams whole UTF-8
 //
-// Special tokens and provenance. Control tokens ("<|im_end|>", "<bos>", types kControl and kUnknown) are recognised only
-// where a match lies wholly in allow_special text. User-defined tokens ("<tool_call>", runs of spaces: kUserDefined) are
-// ordinary vocabulary and match everywhere, as Hugging Face's added tokens and llama.cpp do. Text between matches is
-// pretokenised as one run whatever the piece boundaries, so honest input gets the ids of the joined string.
-// Time is O(n log n) in the text for every model kind.
+// Special tokens and provenance. Control tokens ("<|im_end|>", "<bos>", types kControl and kUnknown) are recognised
+// only where a match lies wholly in allow_special text. User-defined tokens ("<tool_call>", runs of spaces:
+// kUserDefined) are ordinary vocabulary and match everywhere, as Hugging Face's added tokens and llama.cpp do. Text
+// between matches is pretokenised as one run whatever the piece boundaries, so honest input gets the ids of the joined
+// string. Time is O(n log n) in the text for every model kind.
 #pragma once
 
 #include <cstdint>
@@ -54,7 +54,7 @@ class Tokenizer {
   bool adds_bos() const;              // what AddSpecial::kYes puts in front: templates that write bos themselves ask
   bool is_control(int32_t id) const;
   bool is_end_of_generation(int32_t id) const;
-  std::span<const int32_t> end_of_generation_ids() const;         // ascending
+  std::span<const int32_t> end_of_generation_ids() const;          // ascending
   std::optional<int32_t> find(std::string_view token_text) const;  // by the vocabulary's spelling
 
  private:

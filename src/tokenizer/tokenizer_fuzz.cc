@@ -1,5 +1,5 @@
-// libFuzzer: bytes up to the first 0xFF are a tokenizer.json, the rest is text. Whatever the vocabulary, encoding gives ids
-// inside it or an error, untrusted text gives no control token, and the stream of a detokenizer is valid UTF-8.
+// libFuzzer: bytes up to the first 0xFF are a tokenizer.json, the rest is text. Whatever the vocabulary, encoding gives
+// ids inside it or an error, untrusted text gives no control token, and the stream of a detokenizer is valid UTF-8.
 #include <cstdlib>
 
 #include "tokenizer/detokenizer.h"
@@ -14,7 +14,11 @@ const brio::tokenizer::Tokenizer& small_tokenizer() {
     brio::tokenizer::TokenizerSpec spec;
     spec.model = "llama";
     for (int byte = 0; byte < 256; ++byte) spec.tokens.push_back(fmt::format("<0x{:02X}>", byte));
-    for (const char* token : {"a", "b", "ab", "aba", "\xE2\x96\x81", "\xE2\x96\x81" "a", "<s>", "</s>"}) spec.tokens.emplace_back(token);
+    for (const char* token : {"a", "b", "ab", "aba", "\xE2\x96\x81",
+                              "\xE2\x96\x81"
+                              "a",
+                              "<s>", "</s>"})
+      spec.tokens.emplace_back(token);
     spec.types.assign(256, brio::tokenizer::TokenType::kByte);
     spec.types.resize(spec.tokens.size() - 2, brio::tokenizer::TokenType::kNormal);
     spec.types.resize(spec.tokens.size(), brio::tokenizer::TokenType::kControl);

@@ -1,7 +1,8 @@
 // Ids equal those of the `tokenizers` and `sentencepiece` packages on 2,000 generated strings per vocabulary and per
-// pretokenizer name. The files come from tools/tokenizer_oracle.py: vocabularies of about 1,000 tokens whose merges cross
-// words, so that a wrong split shows. BRIO_TOKENIZER_GOLDENS names a folder of more such files (tools/tokenizer_oracle.py
-// dump), for vocabularies too large to commit; those hold the ids themselves, so that a difference is named.
+// pretokenizer name. The files come from tools/tokenizer_oracle.py: vocabularies of about 1,000 tokens whose merges
+// cross words, so that a wrong split shows. BRIO_TOKENIZER_GOLDENS names a folder of more such files
+// (tools/tokenizer_oracle.py dump), for vocabularies too large to commit; those hold the ids themselves, so that a
+// difference is named.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -14,7 +15,9 @@ namespace {
 namespace json = boost::json;
 const std::filesystem::path kFolder = "tests/golden/tokenizer";
 
-std::string join(const std::vector<int32_t>& ids) { return fmt::format("{}", fmt::join(ids, " ")); }
+std::string join(const std::vector<int32_t>& ids) {
+  return fmt::format("{}", fmt::join(ids, " "));
+}
 
 void expect_equal(const std::vector<std::string>& texts, std::string_view digests,
                   const std::function<Result<std::vector<int32_t>>(size_t)>& encode) {
@@ -22,7 +25,8 @@ void expect_equal(const std::vector<std::string>& texts, std::string_view digest
 }
 
 // Where the file has the ids themselves, names the string that differs.
-void explain(const json::object& file, const std::vector<std::string>& texts, size_t index, const std::vector<int32_t>& got) {
+void explain(const json::object& file, const std::vector<std::string>& texts, size_t index,
+             const std::vector<int32_t>& got) {
   const auto* cases = file.if_contains("cases");
   if (cases == nullptr) return;
   const auto want = json::value_to<std::vector<int32_t>>(cases->at(index));

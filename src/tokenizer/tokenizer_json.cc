@@ -66,7 +66,8 @@ Result<void> read_added_tokens(const json::value& root, int64_t limit, Tokenizer
       return error(ErrorCode::kInvalidFile, "tokenizer.json: an entry of added_tokens lacks content or id");
     BRIO_TRY(const int32_t id, token_id(*number, limit, text));
     if (flag_field(token, "single_word", false))
-      return error(ErrorCode::kUnsupported, "tokenizer.json: added token '{}' asks for single_word", text.substr(0, 64));
+      return error(ErrorCode::kUnsupported, "tokenizer.json: added token '{}' asks for single_word",
+                   text.substr(0, 64));
     const bool special = flag_field(token, "special", false);
     set_token(spec, id, text, special ? TokenType::kControl : TokenType::kUserDefined);
     if (flag_field(token, "lstrip", false)) spec.strip_left_ids.push_back(id);
@@ -77,7 +78,8 @@ Result<void> read_added_tokens(const json::value& root, int64_t limit, Tokenizer
 
 Result<void> read_merges(const json::value& model, TokenizerSpec& spec) {
   const json::value* merges = field(model, "merges");
-  if (merges == nullptr || !merges->is_array()) return error(ErrorCode::kInvalidFile, "tokenizer.json: model.merges is no list");
+  if (merges == nullptr || !merges->is_array())
+    return error(ErrorCode::kInvalidFile, "tokenizer.json: model.merges is no list");
   spec.merges.reserve(merges->get_array().size());
   for (const json::value& merge : merges->get_array()) {
     if (merge.is_string()) {
@@ -89,7 +91,8 @@ Result<void> read_merges(const json::value& model, TokenizerSpec& spec) {
     if (!pair) return error(ErrorCode::kInvalidFile, "tokenizer.json: model.merges[{}] is no pair", spec.merges.size());
     const std::string_view left = merge.get_array()[0].get_string(), right = merge.get_array()[1].get_string();
     if (left.find(' ', 1) != std::string_view::npos)
-      return error(ErrorCode::kUnsupported, "tokenizer.json: model.merges[{}] has a space inside a part", spec.merges.size());
+      return error(ErrorCode::kUnsupported, "tokenizer.json: model.merges[{}] has a space inside a part",
+                   spec.merges.size());
     spec.merges.push_back(std::string(left) + ' ' + std::string(right));
   }
   return {};
@@ -97,7 +100,8 @@ Result<void> read_merges(const json::value& model, TokenizerSpec& spec) {
 
 Result<void> read_bpe(const json::value& model, const PipelineFacts& facts, TokenizerSpec& spec) {
   for (std::string_view affix : {"continuing_subword_prefix", "end_of_word_suffix"}) {
-    if (!text_field(model, affix).empty()) return error(ErrorCode::kUnsupported, "tokenizer.json: model.{} is not supported", affix);
+    if (!text_field(model, affix).empty())
+      return error(ErrorCode::kUnsupported, "tokenizer.json: model.{} is not supported", affix);
   }
   BRIO_TRY_OK(read_merges(model, spec));
   spec.ignore_merges = flag_field(model, "ignore_merges", false);
@@ -132,12 +136,17 @@ Result<void> read_config(std::string_view text, TokenizerSpec& spec) {
   if (text.empty()) return {};
   BRIO_TRY(const json::value config, parse(text, "tokenizer_config.json"));
   const std::pair<std::string_view, int32_t*> roles[] = {
-      {"bos_token", spec.add_bos.value_or(false) ? nullptr : &spec.bos}, {"eos_token", &spec.eos}, {"pad_token", &spec.pad},
-      {"unk_token", spec.unk >= 0 ? nullptr : &spec.unk},                {"sep_token", &spec.sep}, {"cls_token", &spec.cls}};
+      {"bos_token", spec.add_bos.value_or(false) ? nullptr : &spec.bos},
+      {"eos_token", &spec.eos},
+      {"pad_token", &spec.pad},
+      {"unk_token", spec.unk >= 0 ? nullptr : &spec.unk},
+      {"sep_token", &spec.sep},
+      {"cls_token", &spec.cls}};
   for (const auto& [key, role] : roles) {
     const json::value* value = field(config, key);
     if (value == nullptr || role == nullptr) continue;
-    const std::string_view name = value->is_string() ? std::string_view(value->get_string()) : text_field(*value, "content");
+    const std::string_view name =
+        value->is_string() ? std::string_view(value->get_string()) : text_field(*value, "content");
     const auto at = std::find(spec.tokens.begin(), spec.tokens.end(), name);
     if (name.empty() || at == spec.tokens.end()) continue;  // configs name pad tokens that the vocabulary never got
     *role = static_cast<int32_t>(at - spec.tokens.begin());
@@ -149,14 +158,16 @@ Result<void> read_config(std::string_view text, TokenizerSpec& spec) {
 
 }  // namespace
 
-Result<TokenizerSpec> spec_from_tokenizer_json(std::string_view tokenizer_json, std::string_view tokenizer_config_json) {
+Result<TokenizerSpec> spec_from_tokenizer_json(std::string_view tokenizer_json,
+                                               std::string_view tokenizer_config_json) {
   BRIO_TRY(const json::value root, parse(tokenizer_json, "tokenizer.json"));
   const json::value* model = field(root, "model");
   const json::value* vocab = model == nullptr ? nullptr : field(*model, "vocab");
   if (vocab == nullptr) return error(ErrorCode::kInvalidFile, "tokenizer.json: no model.vocab");
   const std::string_view type = text_field(*model, "type");
   if (!vocab->is_object() || (type != "BPE" && type != "WordPiece" && !type.empty()))
-    return error(ErrorCode::kUnsupported, "tokenizer.json: model type '{}'; known are BPE, WordPiece", type.substr(0, 64));
+    return error(ErrorCode::kUnsupported, "tokenizer.json: model type '{}'; known are BPE, WordPiece",
+                 type.substr(0, 64));
 
   TokenizerSpec spec;
   PipelineFacts facts;

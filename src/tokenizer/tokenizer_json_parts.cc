@@ -35,8 +35,9 @@ bool has_set_operations(std::string_view pattern) {
   return false;
 }
 
-// Oniguruma's $ and ^ match at every line; \s is Unicode's. Expressions that search to the end of a run from each of its
-// characters are replaced by what takes linear time: DeepSeek's last spaces, Cohere's and SuperBPE's groups of digits.
+// Oniguruma's $ and ^ match at every line; \s is Unicode's. Expressions that search to the end of a run from each of
+// its characters are replaced by what takes linear time: DeepSeek's last spaces, Cohere's and SuperBPE's groups of
+// digits.
 std::string translate(std::string_view regex, const TokenizerSpec& spec) {
   const std::string_view first = spec.pre_patterns.empty() ? std::string_view() : spec.pre_patterns.front();
   if (regex == "\\s+$" && (first == "(?m)[\r\n]" || first == "(?m)[\\r\\n]"))
@@ -71,7 +72,8 @@ Result<void> read_split(const json::value& step, TokenizerSpec& spec, const Pipe
 }
 
 Result<void> read_metaspace(const json::value& step, TokenizerSpec& spec, PipelineFacts& facts) {
-  if (text_field(step, "replacement") != kEscapedSpace) return unsupported("Metaspace replacement", text_field(step, "replacement"));
+  if (text_field(step, "replacement") != kEscapedSpace)
+    return unsupported("Metaspace replacement", text_field(step, "replacement"));
   facts.escapes_space = true;
   const std::string_view scheme = text_field(step, "prepend_scheme");
   spec.add_space_prefix = scheme.empty() ? flag_field(step, "add_prefix_space", true) : scheme != "never";
@@ -102,7 +104,8 @@ Result<void> read_normalizer(const json::value& step, TokenizerSpec& spec, Pipel
   const std::string_view type = text_field(step, "type");
   if (type == "Sequence") {
     const json::value* steps = field(step, "normalizers");
-    if (steps == nullptr || !steps->is_array()) return error(ErrorCode::kInvalidFile, "tokenizer.json: normalizer.normalizers is no list");
+    if (steps == nullptr || !steps->is_array())
+      return error(ErrorCode::kInvalidFile, "tokenizer.json: normalizer.normalizers is no list");
     for (const json::value& inner : steps->get_array()) BRIO_TRY_OK(read_normalizer(inner, spec, facts));
     return {};
   }
@@ -176,7 +179,8 @@ int32_t template_id(const json::value& step, std::string_view name) {
   const json::value* ids = token == nullptr ? nullptr : field(*token, "ids");
   if (ids == nullptr || !ids->is_array() || ids->get_array().size() != 1) return -1;
   const json::value& id = ids->get_array()[0];
-  return id.is_int64() && id.get_int64() >= 0 && id.get_int64() <= INT32_MAX ? static_cast<int32_t>(id.get_int64()) : -1;
+  return id.is_int64() && id.get_int64() >= 0 && id.get_int64() <= INT32_MAX ? static_cast<int32_t>(id.get_int64())
+                                                                             : -1;
 }
 
 Result<void> read_template(const json::value& step, TokenizerSpec& spec) {
@@ -192,7 +196,8 @@ Result<void> read_template(const json::value& step, TokenizerSpec& spec) {
     const json::value* special = field(item, "SpecialToken");
     const std::string_view name = special == nullptr ? std::string_view() : text_field(*special, "id");
     const int32_t id = template_id(step, name);
-    if (id < 0) return error(ErrorCode::kInvalidFile, "tokenizer.json: post_processor names no id for '{}'", name.substr(0, 64));
+    if (id < 0)
+      return error(ErrorCode::kInvalidFile, "tokenizer.json: post_processor names no id for '{}'", name.substr(0, 64));
     std::optional<bool>& taken = after ? spec.add_eos : spec.add_bos;
     if (taken.value_or(false)) return unsupported("post_processor", "with two special tokens on one side");
     taken = true;
@@ -207,7 +212,8 @@ Result<void> read_post_processor(const json::value& step, TokenizerSpec& spec) {
   const std::string_view type = text_field(step, "type");
   if (type == "Sequence") {
     const json::value* steps = field(step, "processors");
-    if (steps == nullptr || !steps->is_array()) return error(ErrorCode::kInvalidFile, "tokenizer.json: post_processor.processors is no list");
+    if (steps == nullptr || !steps->is_array())
+      return error(ErrorCode::kInvalidFile, "tokenizer.json: post_processor.processors is no list");
     for (const json::value& inner : steps->get_array()) BRIO_TRY_OK(read_post_processor(inner, spec));
     return {};
   }
@@ -219,7 +225,8 @@ Result<void> read_post_processor(const json::value& step, TokenizerSpec& spec) {
       if (pair == nullptr || !pair->is_array() || pair->get_array().size() != 2 || !pair->get_array()[1].is_int64())
         return error(ErrorCode::kInvalidFile, "tokenizer.json: post_processor.{} is no [text, id]", key);
       const int64_t id = pair->get_array()[1].get_int64();
-      if (id < 0 || id > INT32_MAX) return error(ErrorCode::kInvalidFile, "tokenizer.json: post_processor.{} has id {}", key, id);
+      if (id < 0 || id > INT32_MAX)
+        return error(ErrorCode::kInvalidFile, "tokenizer.json: post_processor.{} has id {}", key, id);
       *role = static_cast<int32_t>(id);
     }
     spec.add_bos = spec.add_eos = true;

@@ -1,5 +1,5 @@
-// The parts of Hugging Face's tokenizer.json around the vocabulary: normaliser, pretokenizer, post-processor. Each reads its
-// object into the spec; what brio cannot do exactly is kUnsupported. Used by tokenizer_json.cc only.
+// The parts of Hugging Face's tokenizer.json around the vocabulary: normaliser, pretokenizer, post-processor. Each
+// reads its object into the spec; what brio cannot do exactly is kUnsupported. Used by tokenizer_json.cc only.
 #pragma once
 
 #include <boost/json.hpp>
@@ -17,7 +17,8 @@ struct PipelineFacts {
 };
 
 // Field access that never throws; absent, null or of another type gives the default.
-const boost::json::value* field(const boost::json::value& object, std::string_view key);  // null pointer: absent or null
+const boost::json::value* field(const boost::json::value& object,
+                                std::string_view key);  // null pointer: absent or null
 std::string_view text_field(const boost::json::value& object, std::string_view key);
 bool flag_field(const boost::json::value& object, std::string_view key, bool otherwise);
 

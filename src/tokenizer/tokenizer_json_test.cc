@@ -6,7 +6,8 @@ namespace brio::tokenizer {
 namespace {
 
 const std::string kByteLevel = R"({
-  "added_tokens": [{"id": 4, "content": "<e>", "special": true}, {"id": 5, "content": "<u>", "special": false, "rstrip": true}],
+  "added_tokens": [{"id": 4, "content": "<e>", "special": true},
+                   {"id": 5, "content": "<u>", "special": false, "rstrip": true}],
   "normalizer": {"type": "NFC"},
   "pre_tokenizer": {"type": "Sequence", "pretokenizers": [
     {"type": "Split", "pattern": {"Regex": "\\p{N}"}, "behavior": "Isolated", "invert": false},
@@ -22,7 +23,8 @@ std::string with(std::string text, std::string_view from, std::string_view to) {
 }
 
 TEST(TokenizerJson, ReadsTheWholePipeline) {
-  const auto spec = spec_from_tokenizer_json(kByteLevel, R"({"eos_token": {"content": "<e>"}, "pad_token": "nowhere"})");
+  const auto spec =
+      spec_from_tokenizer_json(kByteLevel, R"({"eos_token": {"content": "<e>"}, "pad_token": "nowhere"})");
   ASSERT_TRUE(spec.ok()) << spec.error().message;
   EXPECT_EQ(spec->model, "gpt2");
   EXPECT_EQ(spec->tokens, (std::vector<std::string>{"a", "b", "ab", "\u0120", "<e>", "<u>"}));
@@ -38,19 +40,25 @@ TEST(TokenizerJson, ReadsTheWholePipeline) {
   EXPECT_EQ(spec->add_eos, false);
   EXPECT_EQ(spec->strip_right_ids, std::vector<int32_t>{5});
   const auto tokenizer = Tokenizer::create(*spec).value();
-  EXPECT_EQ(tokenizer->encode("ab<u>  ab a", Trust::kTrusted, AddSpecial::kYes).value(), (std::vector<int32_t>{4, 2, 5, 2, 3, 0}));
+  EXPECT_EQ(tokenizer->encode("ab<u>  ab a", Trust::kTrusted, AddSpecial::kYes).value(),
+            (std::vector<int32_t>{4, 2, 5, 2, 3, 0}));
 }
 
 // DeepSeek's "\\s+$" as written is quadratic: 200 kB of spaces would hit the test's time limit.
 TEST(TokenizerJson, SlowExpressionsAreReplaced) {
-  const std::string splits = R"j({"type": "Split", "pattern": {"Regex": "[\r\n]"}, "behavior": "Isolated", "invert": false},
+  const std::string splits =
+      R"j({"type": "Split", "pattern": {"Regex": "[\r\n]"}, "behavior": "Isolated", "invert": false},
     {"type": "Split", "pattern": {"Regex": "\\s+$"}, "behavior": "Isolated", "invert": false},
     {"type": "Split", "pattern": {"Regex": "\\d{1,3}(?=(?:\\d{3})*\\b)"}, "behavior": "Isolated", "invert": false})j";
-  const std::string first = R"({"type": "Split", "pattern": {"Regex": "\\p{N}"}, "behavior": "Isolated", "invert": false})";
+  const std::string first =
+      R"({"type": "Split", "pattern": {"Regex": "\\p{N}"}, "behavior": "Isolated", "invert": false})";
   const auto spec = spec_from_tokenizer_json(with(kByteLevel, first, splits), "");
   ASSERT_TRUE(spec.ok()) << spec.error().message;
   const auto tokenizer = Tokenizer::create(*spec).value();
-  EXPECT_TRUE(tokenizer->encode(std::string(200'000, ' ') + "x" + std::string(200'000, '1') + "x", Trust::kUntrusted, AddSpecial::kNo).ok());
+  EXPECT_TRUE(tokenizer
+                  ->encode(std::string(200'000, ' ') + "x" + std::string(200'000, '1') + "x", Trust::kUntrusted,
+                           AddSpecial::kNo)
+                  .ok());
   EXPECT_EQ(tokenizer->encode("ab   ", Trust::kUntrusted, AddSpecial::kNo).value(), (std::vector<int32_t>{2, 3, 3, 3}));
 }
 
@@ -73,11 +81,13 @@ TEST(TokenizerJson, ErrorsNameThePart) {
   expect_error(with(kByteLevel, R"("a": 0)", R"("a": "0")"), kInvalidFile, "'a'");
   expect_error(with(kByteLevel, R"([["a", "b"]])", R"([["a"]])"), kInvalidFile, "model.merges[0]");
   expect_error(with(kByteLevel, R"("NFC")", R"("NFKC")"), kUnsupported, "NFKC");
-  expect_error(with(kByteLevel, R"("add_prefix_space": false)", R"("add_prefix_space": true)"), kUnsupported, "add_prefix_space");
+  expect_error(with(kByteLevel, R"("add_prefix_space": false)", R"("add_prefix_space": true)"), kUnsupported,
+               "add_prefix_space");
   expect_error(with(kByteLevel, R"("Isolated")", R"("MergedWithNext")"), kUnsupported, "MergedWithNext");
   expect_error(with(kByteLevel, R"(\\p{N})", R"([\\p{L}&&[^\\p{Lu}]])"), kUnsupported, "Split pattern");
   expect_error(with(kByteLevel, R"("ids": [4])", R"("ids": [])"), kInvalidFile, "<e>");
-  expect_error(with(kByteLevel, R"("special": true)", R"("special": true, "single_word": true)"), kUnsupported, "single_word");
+  expect_error(with(kByteLevel, R"("special": true)", R"("special": true, "single_word": true)"), kUnsupported,
+               "single_word");
   EXPECT_EQ(spec_from_tokenizer_json(kByteLevel, "{").error().message.substr(0, 21), "tokenizer_config.json");
 }
 

@@ -15,7 +15,8 @@ TokenizerSpec byte_level_spec() {
   TokenizerSpec spec;
   spec.model = "gpt2";
   spec.pre = "qwen2";
-  for (int byte = 0; byte < 256; ++byte) spec.tokens.push_back(spelling_of_bytes(std::string(1, static_cast<char>(byte))));
+  for (int byte = 0; byte < 256; ++byte)
+    spec.tokens.push_back(spelling_of_bytes(std::string(1, static_cast<char>(byte))));
   for (const char* merge : {"h e", "l l", "he ll", "hell o", "\u0120 hello", "= ="}) {
     spec.merges.emplace_back(merge);
     std::string joined = merge;
@@ -45,7 +46,8 @@ TokenizerSpec sentencepiece_spec() {
     spec.scores.push_back(0);
   }
   float score = -1;
-  for (const char* token : {"\u2581a", "ab", "<s", "\u2581", "a", "b", "<", "s", ">", "0", "x", "A", "<0", "x0", "0A", "<0x", "<0x0", "A>", "<0x0A"}) {
+  for (const char* token : {"\u2581a", "ab", "<s", "\u2581", "a", "b", "<", "s", ">", "0", "x", "A", "<0", "x0", "0A",
+                            "<0x", "<0x0", "A>", "<0x0A"}) {
     spec.tokens.emplace_back(token);
     spec.types.push_back(TokenType::kNormal);
     spec.scores.push_back(score--);
@@ -59,7 +61,8 @@ std::unique_ptr<Tokenizer> make(TokenizerSpec spec) {
   return std::move(tokenizer).value();
 }
 
-std::vector<int32_t> encode(const Tokenizer& tokenizer, std::vector<TextPiece> pieces, AddSpecial add = AddSpecial::kNo) {
+std::vector<int32_t> encode(const Tokenizer& tokenizer, std::vector<TextPiece> pieces,
+                            AddSpecial add = AddSpecial::kNo) {
   return tokenizer.encode(pieces, add).value();
 }
 
@@ -97,7 +100,8 @@ TEST(Tokenizer, LongestSpecialTokenWinsAtTheLeftmostPlace) {
     spec.types.push_back(TokenType::kControl);
   }
   const auto tokenizer = make(std::move(spec));
-  EXPECT_EQ(encode(*tokenizer, {{"aaba", true}}), (std::vector<int32_t>{*tokenizer->find("aab"), *tokenizer->find("a")}));
+  EXPECT_EQ(encode(*tokenizer, {{"aaba", true}}),
+            (std::vector<int32_t>{*tokenizer->find("aab"), *tokenizer->find("a")}));
   EXPECT_EQ(encode(*tokenizer, {{"aa", true}, {"ba", false}}),
             (std::vector<int32_t>{*tokenizer->find("aa"), *tokenizer->find("b"), *tokenizer->find("a")}));
 }
@@ -121,7 +125,8 @@ TEST(Tokenizer, ReplacementOfBrokenBytesIsNotTrusted) {
   EXPECT_EQ(encode(*tokenizer, {{"\xC3", true}}), std::vector<int32_t>{id});
   EXPECT_NE(encode(*tokenizer, {{"\xC3", false}}), std::vector<int32_t>{id});
   EXPECT_NE(encode(*tokenizer, {{"\xE2\x82", false}, {"\xFF", true}}), (std::vector<int32_t>{id, id}));
-  EXPECT_EQ(encode(*tokenizer, {{"\xC3", false}, {"\xA9", true}}), encode(*tokenizer, {{"\u00E9", false}}));  // joined first
+  EXPECT_EQ(encode(*tokenizer, {{"\xC3", false}, {"\xA9", true}}),
+            encode(*tokenizer, {{"\u00E9", false}}));  // joined first
 }
 
 TEST(Tokenizer, AddSpecialFollowsTheVocabulary) {
@@ -175,6 +180,18 @@ TEST(Tokenizer, EveryTextComesBackWhole) {
       EXPECT_EQ(tokenizer->decode(encode(*tokenizer, {{text, false}}, AddSpecial::kYes)), repair_utf8(text));
     }
   }
+}
+
+// As SentencePiece does; only a vocabulary without byte tokens has unknown text at all.
+TEST(Tokenizer, NeighbouringUnknownCharactersAreOneToken) {
+  TokenizerSpec spec = sentencepiece_spec();
+  for (TokenType& type : spec.types) {
+    if (type == TokenType::kByte) type = TokenType::kUnused;
+  }
+  spec.add_space_prefix = false;
+  const auto tokenizer = make(std::move(spec));
+  const int32_t a = *tokenizer->find("a"), b = *tokenizer->find("b");
+  EXPECT_EQ(encode(*tokenizer, {{"\u4E00\u4E8Ca\u4E00b\u4E8C\u4E8C", false}}), (std::vector<int32_t>{0, a, 0, b, 0}));
 }
 
 TEST(Tokenizer, EndOfGenerationByRoleAndByName) {

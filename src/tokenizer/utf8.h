@@ -1,5 +1,5 @@
-// UTF-8 as this module needs it: one decoder with the Unicode standard's rule for broken input (table 3-8: one U+FFFD per
-// maximal valid prefix, what Python's errors="replace" and browsers do), an encoder, and repair. Any thread.
+// UTF-8 as this module needs it: one decoder with the Unicode standard's rule for broken input (table 3-8: one U+FFFD
+// per maximal valid prefix, what Python's errors="replace" and browsers do), an encoder, and repair. Any thread.
 #pragma once
 
 #include <cstddef>
@@ -20,6 +20,6 @@ struct CodePoint {
 CodePoint decode_utf8(std::string_view text, size_t at);  // at < text.size()
 void append_utf8(std::string& out, char32_t value);       // value is a scalar value
 bool is_valid_utf8(std::string_view text);
-std::string repair_utf8(std::string_view text);           // broken bytes replaced by U+FFFD
+std::string repair_utf8(std::string_view text);  // broken bytes replaced by U+FFFD
 
 }  // namespace brio::tokenizer

@@ -7,15 +7,18 @@ namespace {
 
 // Table 3-7 of the Unicode standard, written out: the well-formed byte sequences.
 bool well_formed(const std::string& s) {
-  auto in = [&](size_t i, int low, int high) { return static_cast<uint8_t>(s[i]) >= low && static_cast<uint8_t>(s[i]) <= high; };
+  auto in = [&](size_t i, int low, int high) {
+    return static_cast<uint8_t>(s[i]) >= low && static_cast<uint8_t>(s[i]) <= high;
+  };
   switch (s.size()) {
     case 1:
       return in(0, 0x00, 0x7F);
     case 2:
       return in(0, 0xC2, 0xDF) && in(1, 0x80, 0xBF);
     case 3:
-      return in(2, 0x80, 0xBF) && ((in(0, 0xE0, 0xE0) && in(1, 0xA0, 0xBF)) || (in(0, 0xE1, 0xEC) && in(1, 0x80, 0xBF)) ||
-                                   (in(0, 0xED, 0xED) && in(1, 0x80, 0x9F)) || (in(0, 0xEE, 0xEF) && in(1, 0x80, 0xBF)));
+      return in(2, 0x80, 0xBF) &&
+             ((in(0, 0xE0, 0xE0) && in(1, 0xA0, 0xBF)) || (in(0, 0xE1, 0xEC) && in(1, 0x80, 0xBF)) ||
+              (in(0, 0xED, 0xED) && in(1, 0x80, 0x9F)) || (in(0, 0xEE, 0xEF) && in(1, 0x80, 0xBF)));
     default:
       return false;
   }
@@ -52,7 +55,8 @@ TEST(Utf8, EveryScalarValueRoundTrips) {
 // The Unicode standard's own example (section 3.9, table 3-11): one replacement per maximal valid prefix.
 TEST(Utf8, ReplacesMaximalPrefixes) {
   EXPECT_EQ(repair_utf8("\xE1\x80\xE2\xF0\x91\x92\xF1\xBF\x41"), "\uFFFD\uFFFD\uFFFD\uFFFD\x41");
-  EXPECT_EQ(repair_utf8("\xC0\xAF\xE0\x80\xBF\xF0\x81\x82\x41"), "\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD\x41");
+  EXPECT_EQ(repair_utf8("\xC0\xAF\xE0\x80\xBF\xF0\x81\x82\x41"),
+            "\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD\x41");
   EXPECT_EQ(repair_utf8("\xF4\x90\x80\x80"), "\uFFFD\uFFFD\uFFFD\uFFFD");
   EXPECT_TRUE(is_valid_utf8("plain text of some length, \u00E9\u4E00\U0001F600"));
   EXPECT_FALSE(is_valid_utf8("plain text of some length, \xED\xA0\x80"));

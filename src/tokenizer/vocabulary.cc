@@ -7,19 +7,27 @@
 namespace brio::tokenizer {
 namespace {
 
-constexpr size_t kMaxTokens = 1 << 24;       // 64 times today's largest vocabulary
-constexpr size_t kMaxTokenBytes = 1 << 20;   // real tokens end near 1 kB (runs of spaces and dashes)
+constexpr size_t kMaxTokens = 1 << 24;      // 64 times today's largest vocabulary
+constexpr size_t kMaxTokenBytes = 1 << 20;  // real tokens end near 1 kB (runs of spaces and dashes)
 
-// End-of-generation tokens by name, for files that give only one eos. The first group is unmistakable: whatever type the
-// file claims, the token is a control token, so that users cannot write it. The second counts only as a control token.
-constexpr std::string_view kUnmistakableEnds[] = {"<|im_end|>",      "<|eot_id|>",        "<|eom_id|>",
-                                                  "<end_of_turn>",   "<|endoftext|>",     "<|end_of_text|>",
-                                                  "<|return|>",      "<end_of_utterance>", "<turn|>",
-                                                  "<\xEF\xBD\x9C" "end\xE2\x96\x81of\xE2\x96\x81sentence\xEF\xBD\x9C>"};
-constexpr std::string_view kControlEnds[] = {"<|end|>", "<|call|>",     "<|flush|>",     "<|calls|>",     "</s>",
-                                             "<eos>",   "<EOT>",        "_<EOT>",        "[EOT]",         "[EOS]",
-                                             "[e~[",    "<|fim_pad|>",  "<|repo_name|>", "<|file_sep|>",  "<reponame>",
-                                             "<|tool_response>"};
+// End-of-generation tokens by name, for files that give only one eos. The first group is unmistakable: whatever type
+// the file claims, the token is a control token, so that users cannot write it. The second counts only as a control
+// token.
+constexpr std::string_view kUnmistakableEnds[] = {"<|im_end|>",
+                                                  "<|eot_id|>",
+                                                  "<|eom_id|>",
+                                                  "<end_of_turn>",
+                                                  "<|endoftext|>",
+                                                  "<|end_of_text|>",
+                                                  "<|return|>",
+                                                  "<end_of_utterance>",
+                                                  "<turn|>",
+                                                  "<\xEF\xBD\x9C"
+                                                  "end\xE2\x96\x81of\xE2\x96\x81sentence\xEF\xBD\x9C>"};
+constexpr std::string_view kControlEnds[] = {"<|end|>",       "<|call|>",     "<|flush|>",  "<|calls|>",
+                                             "</s>",          "<eos>",        "<EOT>",      "_<EOT>",
+                                             "[EOT]",         "[EOS]",        "[e~[",       "<|fim_pad|>",
+                                             "<|repo_name|>", "<|file_sep|>", "<reponame>", "<|tool_response>"};
 
 // "<0x0A>" is the byte 10.
 std::optional<uint8_t> byte_of_spelling(std::string_view token) {
@@ -143,7 +151,8 @@ void Vocabulary::set_bytes() {
 
 void Vocabulary::index() {
   ordinary_.reserve(spec_.tokens.size());
-  const size_t num_special = std::count_if(types_.begin(), types_.end(), [](TokenType t) { return t != TokenType::kNormal; });
+  const size_t num_special =
+      std::count_if(types_.begin(), types_.end(), [](TokenType t) { return t != TokenType::kNormal; });
   special_.reserve(num_special);
   for (int32_t id = 0; id < size(); ++id) {
     if (spec_.tokens[id].empty()) continue;

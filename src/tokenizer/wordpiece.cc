@@ -1,5 +1,5 @@
-// WordPiece ("bert" in GGUF): words at white space and punctuation, then the longest token that starts at each place. GGUF
-// marks tokens that start a word with U+2581; a word that cannot be covered is the unknown token.
+// WordPiece ("bert" in GGUF): words at white space and punctuation, then the longest token that starts at each place.
+// GGUF marks tokens that start a word with U+2581; a word that cannot be covered is the unknown token.
 #include "tokenizer/normalize.h"
 #include "tokenizer/token_model.h"
 #include "tokenizer/utf8.h"
