@@ -128,7 +128,7 @@ Result<Value> item_of(Interpreter& in, const Value& object, const Value& key) {
 Result<Value> slice_of(Interpreter& in, const Value& object, const Value& start, const Value& stop, const Value& step) {
   if (object.is_undefined()) return undefined_error(object);
   if (!object.is_string() && !indexable(object)) {
-    return Value::undefined(fmt::format("a {} cannot be sliced", object.type_name()));
+    return render_error("a {} cannot be sliced", object.type_name());
   }
   BRIO_TRY(const int64_t size, length(in.budget(), object));
   BRIO_TRY(const SliceRange range, slice_range(start, stop, step, size));

@@ -1,4 +1,5 @@
-// x.name, x[key] and x[a:b:c]. What does not exist is an undefined value, not an error.
+// x.name, x[key] and x[a:b:c]. What does not exist is an undefined value, not an error;
+// but slicing what has no order is one.
 #pragma once
 
 #include "chat/interpreter.h"

@@ -26,6 +26,7 @@ class Parser {
   Result<Block> body(EndTags end_tags);
   // The same behind the head of a tag: "%}" statements "{% end %}". Moves behind the name of the end tag.
   Result<Block> tag_body(std::string_view end_tag);
+  Result<void> head_end();  // "%}", or ":%}" as in Python
   Result<Statement> statement();
   Result<Statement> statement_of(const std::string& tag);
 
@@ -82,8 +83,13 @@ Result<Block> Parser::body(EndTags end_tags) {
   return block;
 }
 
+Result<void> Parser::head_end() {
+  tokens_.skip_operator(":");
+  return tokens_.expect(TokenKind::kBlockEnd, "'%}'");
+}
+
 Result<Block> Parser::tag_body(std::string_view end_tag) {
-  BRIO_TRY_OK(tokens_.expect(TokenKind::kBlockEnd, "'%}'"));
+  BRIO_TRY_OK(head_end());
   BRIO_TRY(Block block, body({end_tag}));
   tokens_.skip();
   return block;
@@ -126,7 +132,7 @@ Result<Statement> Parser::if_block() {
   IfStatement node;
   while (true) {
     BRIO_TRY(ExprPtr condition, expressions_.tuple(ExpressionParser::Conditional::kNot));
-    BRIO_TRY_OK(tokens_.expect(TokenKind::kBlockEnd, "'%}'"));
+    BRIO_TRY_OK(head_end());
     BRIO_TRY(Block then, body({"endif", "elif", "else"}));
     node.branches.emplace_back(std::move(condition), std::move(then));
     if (tokens_.skip_name("elif")) continue;
@@ -149,7 +155,7 @@ Result<Statement> Parser::for_loop() {
     BRIO_TRY(filter, expressions_.expression());
   }
   const bool recursive = tokens_.skip_name("recursive");
-  BRIO_TRY_OK(tokens_.expect(TokenKind::kBlockEnd, "'%}'"));
+  BRIO_TRY_OK(head_end());
   ++loops_;
   BRIO_TRY(Block inner, body({"endfor", "else"}));
   --loops_;

@@ -22,8 +22,10 @@ class PercentFormat {
       at_ = percent;
       if (at_ < format_.size()) BRIO_TRY_OK(field());
     }
+    if (out_.full()) return out_.finish_value();  // the error
     if (is_tuple() && next_ < operand_.items().size()) return render_error("more values than the format has fields");
-    if (!operand_.is_list() && !operand_.is_dict() && next_ == 0) {
+    const bool subscriptable = operand_.is_list() || operand_.is_dict() || operand_.is_undefined();  // Python's odd rule
+    if (!subscriptable && next_ == 0) {
       return render_error("the format has no field for its value");
     }
     return out_.finish_value();

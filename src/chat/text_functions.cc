@@ -160,7 +160,7 @@ Result<Value> split_left(Budget& budget, const Text& text, const Text* separator
   if (separator != nullptr) {
     BRIO_TRY_OK(push(budget, parts, text, at, bytes.size()));
   } else if (at < bytes.size()) {
-    BRIO_TRY_OK(push(budget, parts, text, at, skip_space_back(bytes, bytes.size())));
+    BRIO_TRY_OK(push(budget, parts, text, at, bytes.size()));
   }
   return Value::list(budget, std::move(parts));
 }
@@ -194,7 +194,7 @@ Result<Value> split_right(Budget& budget, const Text& text, const Text* separato
   if (separator != nullptr) {
     BRIO_TRY_OK(push(budget, parts, text, 0, end));
   } else if (end > 0) {
-    BRIO_TRY_OK(push(budget, parts, text, skip_space(bytes, 0), end));
+    BRIO_TRY_OK(push(budget, parts, text, 0, end));
   }
   std::ranges::reverse(parts);
   return Value::list(budget, std::move(parts));

@@ -14,10 +14,10 @@ std::optional<std::string> canonical_key(const Value& key) {
   switch (key.kind()) {
     case Kind::kString: return "s" + key.bytes();
     case Kind::kBool:
-    case Kind::kInt: return "i" + std::to_string(key.integer());
+    case Kind::kInt: return fmt::format("i{}", key.integer());
     case Kind::kFloat: {
       const double number = key.real();
-      if (number == std::floor(number) && std::abs(number) < 9e18) return "i" + std::to_string(int64_t(number));
+      if (number == std::floor(number) && std::abs(number) < 9e18) return fmt::format("i{}", static_cast<int64_t>(number));
       return fmt::format("f{}", number);
     }
     case Kind::kNone: return "n";
