@@ -41,21 +41,72 @@ TEST(Scheduler, AStepMixesDecodesWithChunksOfSeveralPrompts) {
   EXPECT_EQ(rig.log, expected);
 }
 
-TEST(Scheduler, LackOfBlocksPreemptsTheCheapestAndNeverTheOldest) {
+// The lines of steps that preempted somebody.
+std::vector<std::string> preempting(const Rig& rig) {
+  std::vector<std::string> lines;
+  for (const std::string& line : rig.log) {
+    if (line.find("; preempted") != std::string::npos) lines.push_back(line);
+  }
+  return lines;
+}
+
+TEST(Scheduler, LackOfBlocksPreemptsAndAdmitsNobodyInThatStep) {
   EngineOptions options;
   options.kv_blocks = 5;
+  options.max_sequences = 2;
   Rig rig(options);
   Rng rng(1);
   rig.submit(greedy_request(random_prompt(rng, 60), 60));  // needs a third block at position 64, a fourth at 96
   rig.submit(greedy_request(random_prompt(rng, 10), 60));  // a second at 32, a third at 64: later than that
+  rig.submit(greedy_request(random_prompt(rng, 5), 5));    // waits for one of the two
   rig.run();
-  std::vector<std::string> preempting;
-  for (const std::string& line : rig.log) {
-    if (line.find("preempted") != std::string::npos) preempting.push_back(line);
-  }
-  ASSERT_EQ(preempting.size(), 1U);
-  EXPECT_NE(preempting[0].find("1 sequences: 1.0@96; preempted 2"), std::string::npos) << preempting[0];
+  const std::vector<std::string> lines = preempting(rig);
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_NE(lines[0].find("1 sequences: 1.0@96; preempted 2"), std::string::npos) << lines[0];
+  EXPECT_EQ(lines[0].find("admitted"), std::string::npos) << lines[0];
   EXPECT_EQ(rig.engine->stats().recomputed_tokens, 45);
+}
+
+// Prompts of 7 blocks in chunks of one token: many blocks for little work. Request 1 decodes towards a new block.
+TEST(Scheduler, TheVictimLosesLeastWorkPerBlock) {
+  EngineOptions options;
+  options.kv_blocks = 13;
+  options.chunking = {Chunking::Kind::kFixed, 1, 0};
+  Rig rig(options);
+  Rng rng(1);
+  rig.submit(greedy_request(random_prompt(rng, 20), 60));  // 1 block, a second at 32
+  rig.submit(greedy_request(random_prompt(rng, 20), 60));  // 1 block, a second at 32
+  rig.submit(greedy_request(random_prompt(rng, 200), 5));  // 7 blocks
+  rig.submit(greedy_request(random_prompt(rng, 20), 60));  // 1 block, a second at 32: the youngest
+  rig.run();
+  ASSERT_FALSE(preempting(rig).empty());
+  EXPECT_NE(preempting(rig)[0].find("; preempted 3"), std::string::npos) << preempting(rig)[0];
+}
+
+TEST(Scheduler, TheOldestIsNeverTheVictim) {
+  EngineOptions options;
+  options.kv_blocks = 9;
+  options.chunking = {Chunking::Kind::kFixed, 1, 0};
+  Rig rig(options);
+  Rng rng(1);
+  rig.submit(greedy_request(random_prompt(rng, 200), 5));  // 7 blocks: the cheapest victim, were it not the oldest
+  rig.submit(greedy_request(random_prompt(rng, 20), 60));  // 1 block, a second at 32, a third at 64
+  rig.run();
+  ASSERT_FALSE(preempting(rig).empty());
+  for (const std::string& line : preempting(rig)) EXPECT_NE(line.find("; preempted 2"), std::string::npos) << line;
+}
+
+// Two of the five blocks are taken, the next prompt wants the three others; then nothing would be left for the next
+// token.
+TEST(Scheduler, AdmissionLeavesBlocksForThoseWhoRun) {
+  EngineOptions options;
+  options.kv_blocks = 5;
+  Rig rig(options);
+  Rng rng(1);
+  rig.submit(greedy_request(random_prompt(rng, 60), 30));
+  rig.submit(greedy_request(random_prompt(rng, 90), 5));
+  rig.run();
+  EXPECT_EQ(rig.engine->stats().preemptions, 0);
 }
 
 // A stream of small requests fits at every moment; one that needs the whole pool fits at none, unless they wait for it.
