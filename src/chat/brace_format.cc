@@ -16,7 +16,9 @@ namespace {
 Result<FormatSpec> parse_spec(std::string_view text) {
   FormatSpec spec;
   size_t at = 0;
-  const auto here = [&](std::string_view any) { return at < text.size() && any.find(text[at]) != std::string_view::npos; };
+  const auto here = [&](std::string_view any) {
+    return at < text.size() && any.find(text[at]) != std::string_view::npos;
+  };
   if (!text.empty()) {
     const size_t first = character_bytes(text, 0);
     if (first < text.size() && std::strchr("<>^=", text[first]) != nullptr) {

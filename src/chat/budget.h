@@ -78,7 +78,7 @@ class DepthGuard {
   Budget& budget_;
 };
 
-#define BRIO_CHAT_ENTER(budget)     \
+#define BRIO_CHAT_ENTER(budget)         \
   const DepthGuard depth_guard(budget); \
   if (!depth_guard.ok()) return (budget).too_deep()
 

@@ -79,8 +79,12 @@ auto find_in(const Table& table, std::string_view name, Projection projection = 
 
 }  // namespace
 
-const NativeEntry* find_dict_method(std::string_view name) { return find_in(kDictMethods, name, &NativeEntry::name); }
-const NativeEntry* find_list_method(std::string_view name) { return find_in(kListMethods, name, &NativeEntry::name); }
+const NativeEntry* find_dict_method(std::string_view name) {
+  return find_in(kDictMethods, name, &NativeEntry::name);
+}
+const NativeEntry* find_list_method(std::string_view name) {
+  return find_in(kListMethods, name, &NativeEntry::name);
+}
 
 bool changes_its_object(const Value& object, std::string_view method) {
   if (object.is_dict()) return find_in(kDictChanges, method) != nullptr;

@@ -11,8 +11,12 @@ namespace json = boost::json;
 
 constexpr std::string_view kTokenVariables[] = {"bos_token", "eos_token", "unk_token", "pad_token"};
 
-std::string_view view_of(const json::string& text) { return {text.data(), text.size()}; }
-std::string_view view_of(json::string_view text) { return {text.data(), text.size()}; }
+std::string_view view_of(const json::string& text) {
+  return {text.data(), text.size()};
+}
+std::string_view view_of(json::string_view text) {
+  return {text.data(), text.size()};
+}
 
 Result<Value> value_of(Budget& budget, const json::value& value);
 
@@ -38,14 +42,22 @@ Result<Dict> entries_of(Budget& budget, const json::object& object) {
 Result<Value> value_of(Budget& budget, const json::value& value) {
   BRIO_CHAT_ENTER(budget);
   switch (value.kind()) {
-    case json::kind::null: return Value::none(false);
-    case json::kind::bool_: return Value::boolean(value.get_bool(), false);
-    case json::kind::int64: return Value::integer(value.get_int64(), false);
-    case json::kind::uint64: return Value::real(static_cast<double>(value.get_uint64()), false);  // beyond 2^63
-    case json::kind::double_: return Value::real(value.get_double(), false);
-    case json::kind::string: return Value::string(budget, view_of(value.get_string()), false);
-    case json::kind::array: return list_of(budget, value.get_array());
-    case json::kind::object: break;
+    case json::kind::null:
+      return Value::none(false);
+    case json::kind::bool_:
+      return Value::boolean(value.get_bool(), false);
+    case json::kind::int64:
+      return Value::integer(value.get_int64(), false);
+    case json::kind::uint64:
+      return Value::real(static_cast<double>(value.get_uint64()), false);  // beyond 2^63
+    case json::kind::double_:
+      return Value::real(value.get_double(), false);
+    case json::kind::string:
+      return Value::string(budget, view_of(value.get_string()), false);
+    case json::kind::array:
+      return list_of(budget, value.get_array());
+    case json::kind::object:
+      break;
   }
   BRIO_TRY(Dict dict, entries_of(budget, value.get_object()));
   return Value::dict(budget, std::move(dict));

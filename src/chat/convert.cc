@@ -56,18 +56,23 @@ Result<void> print_list(TextBuilder& out, const ListCell& list, Budget& budget) 
     return {};
   };
   switch (list.form) {
-    case ListForm::kList: return bracketed("[", "]");
+    case ListForm::kList:
+      return bracketed("[", "]");
     case ListForm::kTuple:
-    case ListForm::kGroup: return bracketed("(", list.items.size() == 1 ? ",)" : ")");
-    case ListForm::kView: return bracketed("dict_view([", "])");
-    case ListForm::kGenerator: out.append("<generator object>", false); return {};
+    case ListForm::kGroup:
+      return bracketed("(", list.items.size() == 1 ? ",)" : ")");
+    case ListForm::kView:
+      return bracketed("dict_view([", "])");
+    case ListForm::kGenerator:
+      out.append("<generator object>", false);
+      return {};
     case ListForm::kRange: {
       const int64_t first = list.items.empty() ? 0 : list.items.front().integer();
       const int64_t step = list.items.size() < 2 ? 1 : list.items[1].integer() - first;
       const int64_t stop = list.items.empty() ? 0 : list.items.back().integer() + step;
-      out.append(step == 1 ? fmt::format("range({}, {})", first, stop)
-                           : fmt::format("range({}, {}, {})", first, stop, step),
-                 true);
+      out.append(
+          step == 1 ? fmt::format("range({}, {})", first, stop) : fmt::format("range({}, {}, {})", first, stop, step),
+          true);
     }
   }
   return {};
@@ -110,15 +115,31 @@ Result<void> print(TextBuilder& out, const Value& value, Budget& budget) {
 Result<void> print_repr(TextBuilder& out, const Value& value, Budget& budget) {
   BRIO_TRY_OK(budget.spend(1));
   switch (value.kind()) {
-    case Kind::kUndefined: out.append("Undefined", false); break;
-    case Kind::kNone: out.append("None", value.trusted()); break;
-    case Kind::kBool: out.append(value.boolean() ? "True" : "False", value.trusted()); break;
-    case Kind::kInt: out.append(std::to_string(value.integer()), value.trusted()); break;
-    case Kind::kFloat: out.append(float_repr(value.real()), value.trusted()); break;
-    case Kind::kString: print_string_repr(out, value.text()); break;
-    case Kind::kList: return print_list(out, value.list(), budget);
-    case Kind::kDict: return print_dict(out, value.dict(), budget);
-    case Kind::kObject: out.append("<" + value.object().type_name() + ">", false); break;
+    case Kind::kUndefined:
+      out.append("Undefined", false);
+      break;
+    case Kind::kNone:
+      out.append("None", value.trusted());
+      break;
+    case Kind::kBool:
+      out.append(value.boolean() ? "True" : "False", value.trusted());
+      break;
+    case Kind::kInt:
+      out.append(std::to_string(value.integer()), value.trusted());
+      break;
+    case Kind::kFloat:
+      out.append(float_repr(value.real()), value.trusted());
+      break;
+    case Kind::kString:
+      print_string_repr(out, value.text());
+      break;
+    case Kind::kList:
+      return print_list(out, value.list(), budget);
+    case Kind::kDict:
+      return print_dict(out, value.dict(), budget);
+    case Kind::kObject:
+      out.append("<" + value.object().type_name() + ">", false);
+      break;
   }
   return {};
 }
@@ -140,14 +161,21 @@ Result<Value> to_string(Budget& budget, const Value& value) {
 bool truthy(const Value& value) {
   switch (value.kind()) {
     case Kind::kUndefined:
-    case Kind::kNone: return false;
+    case Kind::kNone:
+      return false;
     case Kind::kBool:
-    case Kind::kInt: return value.integer() != 0;
-    case Kind::kFloat: return value.real() != 0;
-    case Kind::kString: return !value.text().empty();
-    case Kind::kList: return value.is_form(ListForm::kGenerator) || !value.items().empty();
-    case Kind::kDict: return value.dict().size() > 0;
-    case Kind::kObject: return true;
+    case Kind::kInt:
+      return value.integer() != 0;
+    case Kind::kFloat:
+      return value.real() != 0;
+    case Kind::kString:
+      return !value.text().empty();
+    case Kind::kList:
+      return value.is_form(ListForm::kGenerator) || !value.items().empty();
+    case Kind::kDict:
+      return value.dict().size() > 0;
+    case Kind::kObject:
+      return true;
   }
   return false;
 }
@@ -186,7 +214,9 @@ Result<Value> as_list(Budget& budget, const Value& value) {
   return Value::list(budget, std::move(items));
 }
 
-Error undefined_error(const Value& value) { return render_error("{}", value.undefined_why()); }
+Error undefined_error(const Value& value) {
+  return render_error("{}", value.undefined_why());
+}
 
 Result<int64_t> to_index(const Value& value, std::string_view what) {
   if (value.is_undefined()) return undefined_error(value);

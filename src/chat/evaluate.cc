@@ -13,7 +13,9 @@ Result<Value> Interpreter::evaluate(const Expr& expr) {
   return std::visit([this](const auto& node) { return eval(node); }, expr.node);
 }
 
-Result<Value> Interpreter::eval(const LiteralExpr& expr) { return expr.value; }
+Result<Value> Interpreter::eval(const LiteralExpr& expr) {
+  return expr.value;
+}
 
 Result<Value> Interpreter::eval(const NameExpr& expr) {
   if (const Value* value = scope_->find(expr.name)) return *value;

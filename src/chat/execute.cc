@@ -133,7 +133,11 @@ Result<Interpreter::Flow> Interpreter::exec(const CallStatement& node) {
   return Flow::kNext;
 }
 
-Result<Interpreter::Flow> Interpreter::exec(const BreakStatement&) { return Flow::kBreak; }
-Result<Interpreter::Flow> Interpreter::exec(const ContinueStatement&) { return Flow::kContinue; }
+Result<Interpreter::Flow> Interpreter::exec(const BreakStatement&) {
+  return Flow::kBreak;
+}
+Result<Interpreter::Flow> Interpreter::exec(const ContinueStatement&) {
+  return Flow::kContinue;
+}
 
 }  // namespace brio::chat

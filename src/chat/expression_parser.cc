@@ -10,14 +10,12 @@ struct Spelling {
   std::string_view text;
   Op op;
 };
-constexpr Spelling<CompareOp> kCompareOps[] = {
-    {"==", CompareOp::kEqual},  {"!=", CompareOp::kNotEqual},  {"<", CompareOp::kLess},
-    {"<=", CompareOp::kLessEqual}, {">", CompareOp::kGreater}, {">=", CompareOp::kGreaterEqual}};
+constexpr Spelling<CompareOp> kCompareOps[] = {{"==", CompareOp::kEqual},  {"!=", CompareOp::kNotEqual},
+                                               {"<", CompareOp::kLess},    {"<=", CompareOp::kLessEqual},
+                                               {">", CompareOp::kGreater}, {">=", CompareOp::kGreaterEqual}};
 constexpr Spelling<BinaryOp> kSumOps[] = {{"+", BinaryOp::kAdd}, {"-", BinaryOp::kSubtract}};
-constexpr Spelling<BinaryOp> kProductOps[] = {{"*", BinaryOp::kMultiply},
-                                              {"/", BinaryOp::kDivide},
-                                              {"//", BinaryOp::kFloorDivide},
-                                              {"%", BinaryOp::kModulo}};
+constexpr Spelling<BinaryOp> kProductOps[] = {
+    {"*", BinaryOp::kMultiply}, {"/", BinaryOp::kDivide}, {"//", BinaryOp::kFloorDivide}, {"%", BinaryOp::kModulo}};
 
 // The operator at the cursor, which moves behind it; null if it is none of these.
 template <typename Op, size_t n>
@@ -172,7 +170,8 @@ Result<ExprPtr> ExpressionParser::unary(Filters filters) {
 Result<ExprPtr> ExpressionParser::primary() {
   const Token& token = tokens_.current();
   switch (token.kind) {
-    case TokenKind::kName: return name_or_constant();
+    case TokenKind::kName:
+      return name_or_constant();
     case TokenKind::kInteger: {
       const int64_t number = token.integer;
       tokens_.skip();
@@ -188,7 +187,8 @@ Result<ExprPtr> ExpressionParser::primary() {
       for (; tokens_.at(TokenKind::kString); tokens_.skip()) text += tokens_.current().text;
       return make(LiteralExpr{Value::literal(text)});
     }
-    default: break;
+    default:
+      break;
   }
   if (tokens_.at_operator("(")) return parenthesised();
   if (tokens_.at_operator("[")) return list();

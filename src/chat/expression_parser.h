@@ -1,6 +1,8 @@
 // ExpressionParser: tokens between {{ }} or {% %} -> Expr, with Jinja's precedence (loosest first):
-//   a if b else c | or | and | not | comparisons, in | + - | ~ | * / // % | ** | unary - + | postfix . [] () | filters, tests
-// Filters and tests bind tighter than any binary operator, looser than postfix; unary minus takes no filter: -1|abs is |-1|.
+//   a if b else c | or | and | not | comparisons, in | + - | ~ | * / // % | ** | unary - + | postfix . [] () | filters,
+//   tests
+// Filters and tests bind tighter than any binary operator, looser than postfix; unary minus takes no filter: -1|abs is
+// |-1|.
 #pragma once
 
 #include <set>
@@ -12,8 +14,8 @@
 
 namespace brio::chat {
 
-// Parentheses and trees deeper than this are refused. jinja2 itself, a recursive parser on Python's stack of 1,000 calls,
-// gives up near 90 parentheses; a level costs at most 3 kB of stack here.
+// Parentheses and trees deeper than this are refused. jinja2 itself, a recursive parser on Python's stack of 1,000
+// calls, gives up near 90 parentheses; a level costs at most 3 kB of stack here.
 inline constexpr int kMaxNesting = 100;
 
 // Names that a macro body asks for without declaring them.

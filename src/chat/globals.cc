@@ -85,7 +85,9 @@ class Cycler final : public Object {
   size_t at_ = 0;
 };
 
-Cycler& cycler_of(const Value& self) { return static_cast<Cycler&>(self.object()); }
+Cycler& cycler_of(const Value& self) {
+  return static_cast<Cycler&>(self.object());
+}
 
 Result<Value> cycler_next(Interpreter&, const Value& self, const Arguments& arguments) {
   BRIO_TRY_OK(Bound::bind(arguments, {}));

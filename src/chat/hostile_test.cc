@@ -42,18 +42,22 @@ TEST(Hostile, RecursionEnds) {
   expect_error("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "deeper");
   expect_error("{% macro a() %}{{ b() }}{% endmacro %}{% macro b() %}{{ a() }}{% endmacro %}{{ a() }}", "deeper");
   expect_error("{% for x in [1] recursive %}{{ loop([1]) }}{% endfor %}", "deeper");
-  expect_error("{% macro m() %}{{ caller() }}{% endmacro %}{% macro n() %}{% call m() %}{{ n() }}{% endcall %}{% endmacro %}{{ n() }}",
-               "deeper");
+  expect_error(
+      "{% macro m() %}{{ caller() }}{% endmacro %}{% macro n() %}{% call m() %}{{ n() }}{% endcall %}{% endmacro %}{{ "
+      "n() }}",
+      "deeper");
   expect_error("{% macro m(a=m()) %}{% endmacro %}{{ m() }}", "");
-  expect_error("{% set ns = namespace() %}{% macro m() %}{{ [1]|map('default', ns.m())|list }}{% endmacro %}{% set ns.m = m %}{{ m() }}",
-               "deeper");
+  expect_error(
+      "{% set ns = namespace() %}{% macro m() %}{{ [1]|map('default', ns.m())|list }}{% endmacro %}{% set ns.m = m "
+      "%}{{ m() }}",
+      "deeper");
 }
 
 TEST(Hostile, NestedSourceIsRefused) {
   constexpr size_t kMany = 20'000;
-  const std::pair<const char*, const char*> pairs[] = {{"(", ")"}, {"[", "]"}, {"{'a':", "}"}, {"a(", ")"}, {"a[", "]"},
-                                                       {"not ", ""}, {"-", ""}, {"+", ""}, {"a if a else ", ""},
-                                                       {"[a|f(", ")]"}, {"a is b(", ")"}};
+  const std::pair<const char*, const char*> pairs[] = {
+      {"(", ")"}, {"[", "]"}, {"{'a':", "}"},       {"a(", ")"},     {"a[", "]"},     {"not ", ""},
+      {"-", ""},  {"+", ""},  {"a if a else ", ""}, {"[a|f(", ")]"}, {"a is b(", ")"}};
   for (const auto& [open, close] : pairs) {
     expect_error("{{ " + repeat(open, kMany) + "a" + repeat(close, kMany) + " }}", "nested too deeply");
   }
@@ -81,9 +85,13 @@ TEST(Hostile, StepsAreCounted) {
   expect_error("{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}", "steps");
   expect_error("{% for a in range(1000) %}{{ range(100000)|sum }}{% endfor %}", "steps");
   expect_error("{% for a in range(100000) %}{{ range(100000)|list|sort|unique|list|length }}{% endfor %}", "steps");
-  expect_error("{% set s = 'a' * 10000000 %}{% for a in range(100000) %}{{ 'b' in s }}{{ s[5000] }}{% endfor %}", "steps");
+  expect_error("{% set s = 'a' * 10000000 %}{% for a in range(100000) %}{{ 'b' in s }}{{ s[5000] }}{% endfor %}",
+               "steps");
   expect_error("{% set s = 'a' * 10000000 %}{% for a in range(100000) %}{% set b = s ~ '' %}{% endfor %}", "steps");
-  expect_error("{% set s = 'a' * 1000000 %}{% for a in range(100000) %}{% set b = s|replace(s[:500000] ~ 'b', '') %}{% endfor %}", "steps");
+  expect_error(
+      "{% set s = 'a' * 1000000 %}{% for a in range(100000) %}{% set b = s|replace(s[:500000] ~ 'b', '') %}{% endfor "
+      "%}",
+      "steps");
 }
 
 TEST(Hostile, TimeIsLimited) {
@@ -100,8 +108,10 @@ TEST(Hostile, MemoryIsLimited) {
   expect_error("{{ 1000000000000 * 'ab' }}", "more than");
   expect_error("{{ [1, 2] * 1000000000000 }}", "more than");
   expect_error("{{ 'a' * 9223372036854775807 }}", "more than");
-  expect_error("{% set ns = namespace(s='aa') %}{% for i in range(100) %}{% set ns.s = ns.s ~ ns.s %}{% endfor %}", "more than");
-  expect_error("{% set ns = namespace(s=[1]) %}{% for i in range(100) %}{% set ns.s = ns.s + ns.s %}{% endfor %}", "more than");
+  expect_error("{% set ns = namespace(s='aa') %}{% for i in range(100) %}{% set ns.s = ns.s ~ ns.s %}{% endfor %}",
+               "more than");
+  expect_error("{% set ns = namespace(s=[1]) %}{% for i in range(100) %}{% set ns.s = ns.s + ns.s %}{% endfor %}",
+               "more than");
   expect_error("{% set s = 'a' * 1000000 %}{{ s|replace('a', s) }}", "more than");
   expect_error("{% set s = 'a' * 1000000 %}{{ s|join(s) }}", "more than");
   expect_error("{% set s = 'a' * 1000000 %}{{ (s ~ '%s' * 1000)|format(*([s] * 1000)) }}", "more than");
@@ -121,24 +131,31 @@ TEST(Hostile, MemoryIsLimited) {
 TEST(Hostile, OutputIsLimited) {
   RenderLimits limits = untimed();
   limits.max_output_bytes = 1000;
-  EXPECT_NE(error_of("{% for i in range(2000) %}a{% endfor %}", limits).find("more than 1000 bytes"), std::string::npos);
+  EXPECT_NE(error_of("{% for i in range(2000) %}a{% endfor %}", limits).find("more than 1000 bytes"),
+            std::string::npos);
   EXPECT_NE(error_of("{{ 'a' * 1001 }}", limits).find("more than 1000 bytes"), std::string::npos);
   EXPECT_EQ(error_of("{{ 'a' * 1000 }}", limits), "");
 }
 
 TEST(Hostile, NestedValuesAreLimited) {
-  const std::string nest = "{% set ns = namespace(l=[]) %}{% for i in range(100000) %}{% set ns.l = [ns.l] %}{% endfor %}";
+  const std::string nest =
+      "{% set ns = namespace(l=[]) %}{% for i in range(100000) %}{% set ns.l = [ns.l] %}{% endfor %}";
   expect_error(nest, "deeper");
-  expect_error("{% set ns = namespace(l={}) %}{% for i in range(100000) %}{% set ns.l = {'a': ns.l} %}{% endfor %}", "deeper");
-  expect_error("{% set ns = namespace(l='x') %}{% for i in range(100000) %}{% set ns.l = cycler(ns.l).next %}{% endfor %}", "");
+  expect_error("{% set ns = namespace(l={}) %}{% for i in range(100000) %}{% set ns.l = {'a': ns.l} %}{% endfor %}",
+               "deeper");
+  expect_error(
+      "{% set ns = namespace(l='x') %}{% for i in range(100000) %}{% set ns.l = cycler(ns.l).next %}{% endfor %}", "");
   // A chain of namespaces is as deep as it likes, but must not overflow the stack when it goes.
-  EXPECT_EQ(error_of("{% set ns = namespace() %}{% for i in range(100000) %}{% set ns.next = namespace(before=ns.next) %}{% endfor %}"), "");
+  EXPECT_EQ(error_of("{% set ns = namespace() %}{% for i in range(100000) %}{% set ns.next = namespace(before=ns.next) "
+                     "%}{% endfor %}"),
+            "");
 }
 
 // Few objects that print, compare or hash as 2^60.
 TEST(Hostile, SharedStructureIsNotWalkedForever) {
-  const std::string dag = "{% set ns = namespace(a=[], b=[]) %}{% for i in range(60) %}{% set ns.a = [ns.a, ns.a] %}"
-                          "{% set ns.b = [ns.b, ns.b] %}{% endfor %}";
+  const std::string dag =
+      "{% set ns = namespace(a=[], b=[]) %}{% for i in range(60) %}{% set ns.a = [ns.a, ns.a] %}"
+      "{% set ns.b = [ns.b, ns.b] %}{% endfor %}";
   expect_error(dag + "{{ ns.a }}", "");
   EXPECT_NE(error_of(dag + "{{ ns.a }}"), "");
   EXPECT_NE(error_of(dag + "{{ ns.a|tojson }}"), "");
@@ -151,18 +168,26 @@ TEST(Hostile, SharedStructureIsNotWalkedForever) {
 // Objects that refer to themselves: the sanitizers' leak check is the test.
 TEST(Hostile, CyclesAreFreed) {
   EXPECT_EQ(error_of("{% set ns = namespace() %}{% set ns.self = ns %}{{ ns.self.self.self is defined }}"), "");
-  EXPECT_EQ(error_of("{% set ns = namespace() %}{% macro m() %}{{ ns }}{% endmacro %}{% set ns.m = m %}{{ ns.m() }}"), "");
-  EXPECT_EQ(error_of("{% set ns = namespace() %}{% for i in range(3) %}{% macro m() %}{{ i }}{% endmacro %}{% set ns.m = m %}"
-                     "{% set keep = ns.m %}{% endfor %}{{ ns.m() }}"),
+  EXPECT_EQ(error_of("{% set ns = namespace() %}{% macro m() %}{{ ns }}{% endmacro %}{% set ns.m = m %}{{ ns.m() }}"),
             "");
-  EXPECT_EQ(error_of("{% set ns = namespace() %}{% for i in [ns] %}{% set ns.l = loop %}{{ loop.changed(loop, ns) }}{% endfor %}"
-                     "{{ ns.l.index }}{{ ns.l.changed(ns.l) }}"),
-            "");
+  EXPECT_EQ(
+      error_of("{% set ns = namespace() %}{% for i in range(3) %}{% macro m() %}{{ i }}{% endmacro %}{% set ns.m = m %}"
+               "{% set keep = ns.m %}{% endfor %}{{ ns.m() }}"),
+      "");
+  EXPECT_EQ(
+      error_of(
+          "{% set ns = namespace() %}{% for i in [ns] %}{% set ns.l = loop %}{{ loop.changed(loop, ns) }}{% endfor %}"
+          "{{ ns.l.index }}{{ ns.l.changed(ns.l) }}"),
+      "");
   EXPECT_EQ(error_of("{% for i in [1] recursive %}{% set a = loop %}{% set ns = namespace(l=loop) %}{% endfor %}"), "");
-  EXPECT_EQ(error_of("{% set ns = namespace() %}{% set ns.c = cycler(ns, 1) %}{% set j = joiner(ns) %}{% set ns.j = j %}{{ j() }}"), "");
-  EXPECT_EQ(error_of("{% set ns = namespace() %}{% with a = 1 %}{% macro m() %}{% endmacro %}{% set ns.m = m %}{% set b = m %}"
-                     "{% with c = 2 %}{% macro n() %}{% endmacro %}{% set d = n %}{% endwith %}{% endwith %}"),
+  EXPECT_EQ(error_of("{% set ns = namespace() %}{% set ns.c = cycler(ns, 1) %}{% set j = joiner(ns) %}{% set ns.j = j "
+                     "%}{{ j() }}"),
             "");
+  EXPECT_EQ(
+      error_of(
+          "{% set ns = namespace() %}{% with a = 1 %}{% macro m() %}{% endmacro %}{% set ns.m = m %}{% set b = m %}"
+          "{% with c = 2 %}{% macro n() %}{% endmacro %}{% set d = n %}{% endwith %}{% endwith %}"),
+      "");
 }
 
 TEST(Hostile, DeepContextIsRefused) {

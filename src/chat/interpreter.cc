@@ -34,8 +34,12 @@ Interpreter::Interpreter(std::string_view template_name, std::chrono::system_clo
     : budget_(limits), template_name_(template_name), now_(now) {}
 
 Interpreter::~Interpreter() {
-  for (const auto& space : namespaces_) { const Dict emptied = std::move(space->attributes); }
-  for (const ScopePtr& scope : kept_scopes_) { const auto emptied = std::move(scope->variables); }
+  for (const auto& space : namespaces_) {
+    const Dict emptied = std::move(space->attributes);
+  }
+  for (const ScopePtr& scope : kept_scopes_) {
+    const auto emptied = std::move(scope->variables);
+  }
 }
 
 Result<Text> Interpreter::render(const Block& block, Dict context) {
@@ -74,8 +78,8 @@ Result<bool> Interpreter::apply_test(std::string_view name, const Value& input, 
 }
 
 Result<Value> Interpreter::make_namespace(Dict attributes) {
-  constexpr size_t kBytes = 256;           // object, reference counts, place in the list
-  constexpr size_t kBytesPerEntry = 200;   // two values, index node, key
+  constexpr size_t kBytes = 256;          // object, reference counts, place in the list
+  constexpr size_t kBytesPerEntry = 200;  // two values, index node, key
   if (!kept_charge_.grow(budget_, kBytes + attributes.size() * kBytesPerEntry)) return budget_.out_of_memory();
   auto space = std::make_shared<Namespace>();
   space->attributes = std::move(attributes);

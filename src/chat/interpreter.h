@@ -2,7 +2,8 @@
 //
 // Scopes follow jinja2: if blocks have none of their own; every pass of a loop, macro call, with, block set, filter and
 // generation block has one, so assignments there end with it; namespace() objects outlive them.
-// One thread, used once. Definitions: evaluate.cc (expressions), execute.cc (statements), macro.cc, loop.cc, interpreter.cc.
+// One thread, used once. Definitions: evaluate.cc (expressions), execute.cc (statements), macro.cc, loop.cc,
+// interpreter.cc.
 #pragma once
 
 #include <chrono>
@@ -116,7 +117,7 @@ class Interpreter {
   Result<Value> filtered(const ForStatement& node, const Value& items);
   Result<void> bind_parameters(const MacroDefinition& macro, const Arguments& arguments);
   Result<void> assign(const Target& target, const Value& value);
-  Result<Value> captured(const Block& block);                            // output of a block in a scope of its own
+  Result<Value> captured(const Block& block);                              // output of a block in a scope of its own
   Result<Value> through_filter(const ExprPtr& filter, const Value& text);  // the text of a block through its filters
   Result<void> keep_scope();
   Error located(Error error, int line);

@@ -33,18 +33,30 @@ class JsonWriter {
     BRIO_TRY_OK(budget_.spend(1));
     if (out_.full()) return {};
     switch (value.kind()) {
-      case Kind::kNone: out_.append("null", value.trusted()); return {};
-      case Kind::kBool: out_.append(value.boolean() ? "true" : "false", value.trusted()); return {};
-      case Kind::kInt: out_.append(std::to_string(value.integer()), value.trusted()); return {};
-      case Kind::kFloat: out_.append(real(value.real()), value.trusted()); return {};
-      case Kind::kString: string(value.text()); return {};
-      case Kind::kDict: return dict(value.dict(), level);
+      case Kind::kNone:
+        out_.append("null", value.trusted());
+        return {};
+      case Kind::kBool:
+        out_.append(value.boolean() ? "true" : "false", value.trusted());
+        return {};
+      case Kind::kInt:
+        out_.append(std::to_string(value.integer()), value.trusted());
+        return {};
+      case Kind::kFloat:
+        out_.append(real(value.real()), value.trusted());
+        return {};
+      case Kind::kString:
+        string(value.text());
+        return {};
+      case Kind::kDict:
+        return dict(value.dict(), level);
       case Kind::kList:
         if (value.is_form(ListForm::kList) || value.is_form(ListForm::kTuple) || value.is_form(ListForm::kGroup)) {
           return list(value.items(), level);
         }
         break;
-      default: break;
+      default:
+        break;
     }
     return render_error("tojson cannot write {} {}", value.is_undefined() ? "an undefined" : "a", value.type_name());
   }
@@ -125,14 +137,22 @@ class JsonWriter {
   std::string escaped(const std::string& bytes, size_t at) const {
     const auto c = static_cast<unsigned char>(bytes[at]);
     switch (c) {
-      case '"': return "\\\"";
-      case '\\': return "\\\\";
-      case '\n': return "\\n";
-      case '\r': return "\\r";
-      case '\t': return "\\t";
-      case '\b': return "\\b";
-      case '\f': return "\\f";
-      default: break;
+      case '"':
+        return "\\\"";
+      case '\\':
+        return "\\\\";
+      case '\n':
+        return "\\n";
+      case '\r':
+        return "\\r";
+      case '\t':
+        return "\\t";
+      case '\b':
+        return "\\b";
+      case '\f':
+        return "\\f";
+      default:
+        break;
     }
     if (c < 0x20) return fmt::format("\\u{:04x}", c);
     if (!layout_.ascii || c < 0x7F) return {};

@@ -10,12 +10,18 @@
 namespace brio::chat {
 namespace {
 
-bool digit(char c) { return c >= '0' && c <= '9'; }
-bool hex_digit(char c) { return digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
+bool digit(char c) {
+  return c >= '0' && c <= '9';
+}
+bool hex_digit(char c) {
+  return digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
 bool name_start(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || static_cast<unsigned char>(c) >= 0x80;
 }
-bool name_part(char c) { return name_start(c) || digit(c); }
+bool name_part(char c) {
+  return name_start(c) || digit(c);
+}
 
 size_t skip_space(std::string_view text, size_t at) {
   while (at < text.size() && is_space(character_at(text, at))) at += character_bytes(text, at);
@@ -32,8 +38,8 @@ std::string_view without_trailing_space(std::string_view text) {
 }
 
 // Longest first, so that the first match is the right one.
-constexpr std::string_view kOperators[] = {"//", "**", "==", "!=", ">=", "<=", "+", "-", "/", "*", "%", "~", "[", "]",
-                                           "(",  ")",  "{",  "}",  ">",  "<",  "=", ".", ":", "|", ",", ";"};
+constexpr std::string_view kOperators[] = {"//", "**", "==", "!=", ">=", "<=", "+", "-", "/", "*", "%", "~", "[",
+                                           "]",  "(",  ")",  "{",  "}",  ">",  "<", "=", ".", ":", "|", ",", ";"};
 
 class Lexer {
  public:
@@ -75,7 +81,8 @@ class Lexer {
   }
 
   size_t find_tag(size_t from) const {
-    for (size_t brace = source_.find('{', from); brace != std::string_view::npos; brace = source_.find('{', brace + 1)) {
+    for (size_t brace = source_.find('{', from); brace != std::string_view::npos;
+         brace = source_.find('{', brace + 1)) {
       if (brace + 1 >= source_.size()) break;
       const char next = source_[brace + 1];
       if (next == '{' || next == '%' || next == '#') return brace;

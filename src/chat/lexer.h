@@ -1,5 +1,5 @@
-// Lexer: template source -> tokens. Decides what whitespace around tags survives (trim_blocks, lstrip_blocks, `-`, `+`),
-// so the parser only sees text that will be printed, and code.
+// Lexer: template source -> tokens. Decides what whitespace around tags survives (trim_blocks, lstrip_blocks, `-`,
+// `+`), so the parser only sees text that will be printed, and code.
 #pragma once
 
 #include <cstdint>

@@ -21,7 +21,8 @@ std::optional<Value> method_of(const Value& object, std::string_view name) {
                                                  : nullptr;
   if (method != nullptr) return NativeFunction::bind(*method, object);
   if (changes_its_object(object, name)) {
-    return Value::undefined(fmt::format("a template cannot change a {}: '{}' is not available", object.type_name(), name));
+    return Value::undefined(
+        fmt::format("a template cannot change a {}: '{}' is not available", object.type_name(), name));
   }
   if (object.is_form(ListForm::kGroup) && name == "grouper") return object.items()[0];
   if (object.is_form(ListForm::kGroup) && name == "list") return object.items()[1];
@@ -151,8 +152,8 @@ Result<Value> path_of(Interpreter& in, const Value& object, const Value& path) {
     const std::string_view part = rest.substr(0, dot);
     int64_t index = 0;
     const auto parsed = std::from_chars(part.data(), part.data() + part.size(), index);
-    const bool digits = !part.empty() && part.front() != '-' && parsed.ptr == part.data() + part.size() &&
-                        parsed.ec == std::errc();
+    const bool digits =
+        !part.empty() && part.front() != '-' && parsed.ptr == part.data() + part.size() && parsed.ec == std::errc();
     if (digits) {
       BRIO_TRY(value, item_of(in, value, Value::integer(index)));
     } else {

@@ -7,7 +7,9 @@
 namespace brio::chat {
 namespace {
 
-Loop& loop_of(const Value& self) { return static_cast<Loop&>(self.object()); }
+Loop& loop_of(const Value& self) {
+  return static_cast<Loop&>(self.object());
+}
 
 Result<Value> cycle(Interpreter&, const Value& self, const Arguments& arguments) {
   if (arguments.positional.empty()) return render_error("loop.cycle() needs items");

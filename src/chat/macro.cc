@@ -58,8 +58,8 @@ Result<void> Interpreter::bind_parameters(const MacroDefinition& macro, const Ar
     if (!values[i] && otherwise) {
       BRIO_TRY(values[i], evaluate(*otherwise));
     }
-    scope_->set(name, values[i] ? *values[i]
-                                : Value::undefined(fmt::format("parameter '{}' was not given", shown(name))));
+    scope_->set(name,
+                values[i] ? *values[i] : Value::undefined(fmt::format("parameter '{}' was not given", shown(name))));
   }
   return {};
 }

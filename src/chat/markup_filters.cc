@@ -15,8 +15,8 @@ struct Entity {
   std::string_view name;
   std::string_view text;
 };
-constexpr Entity kEntities[] = {{"&amp;", "&"},  {"&lt;", "<"},   {"&gt;", ">"},
-                                {"&#39;", "'"},  {"&#34;", "\""}, {"&quot;", "\""}, {"&nbsp;", "\u00a0"}};
+constexpr Entity kEntities[] = {{"&amp;", "&"},  {"&lt;", "<"},    {"&gt;", ">"},       {"&#39;", "'"},
+                                {"&#34;", "\""}, {"&quot;", "\""}, {"&nbsp;", "\u00a0"}};
 constexpr size_t kEscaped = 5;  // the first five are what escape writes
 
 std::string_view entity_of(char c) {
@@ -45,7 +45,8 @@ Text unescaped(const Text& text) {
   Text out;
   const std::string_view bytes = text.bytes();
   for (size_t at = 0; at < bytes.size();) {
-    const auto* entity = std::ranges::find_if(kEntities, [&](const Entity& e) { return bytes.substr(at).starts_with(e.name); });
+    const auto* entity =
+        std::ranges::find_if(kEntities, [&](const Entity& e) { return bytes.substr(at).starts_with(e.name); });
     if (entity != std::end(kEntities)) {
       out.append(entity->text, text.trusted(at));
       at += entity->name.size();

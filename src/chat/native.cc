@@ -37,6 +37,8 @@ Result<const Text*> Bound::text(size_t i, const Text* otherwise) const {
   return to_text_argument(*values_[i], names_[i]);
 }
 
-bool Bound::flag(size_t i, bool otherwise) const { return values_[i] == nullptr ? otherwise : truthy(*values_[i]); }
+bool Bound::flag(size_t i, bool otherwise) const {
+  return values_[i] == nullptr ? otherwise : truthy(*values_[i]);
+}
 
 }  // namespace brio::chat

@@ -13,8 +13,12 @@ namespace {
 
 constexpr std::string_view kSymbols[] = {"+", "-", "*", "/", "//", "%", "**"};  // in the order of BinaryOp
 
-Error overflow() { return render_error("an integer does not fit 64 bits"); }
-Error zero_division() { return render_error("division by zero"); }
+Error overflow() {
+  return render_error("an integer does not fit 64 bits");
+}
+Error zero_division() {
+  return render_error("division by zero");
+}
 
 bool concatenates(const Value& value) {
   return value.is_form(ListForm::kList) || value.is_form(ListForm::kTuple) || value.is_form(ListForm::kGroup);
@@ -71,8 +75,10 @@ Result<Value> integer_binary(BinaryOp op, int64_t left, int64_t right, bool trus
       if (right == 0) return zero_division();
       return Value::real(static_cast<double>(left) / static_cast<double>(right), trusted);
     case BinaryOp::kFloorDivide:
-    case BinaryOp::kModulo: return integer_division(op, left, right, trusted);
-    case BinaryOp::kPower: break;
+    case BinaryOp::kModulo:
+      return integer_division(op, left, right, trusted);
+    case BinaryOp::kPower:
+      break;
   }
   if (right >= 0) return integer_power(left, right, trusted);
   if (left == 0) return zero_division();
@@ -81,9 +87,12 @@ Result<Value> integer_binary(BinaryOp op, int64_t left, int64_t right, bool trus
 
 Result<Value> real_binary(BinaryOp op, double left, double right, bool trusted) {
   switch (op) {
-    case BinaryOp::kAdd: return Value::real(left + right, trusted);
-    case BinaryOp::kSubtract: return Value::real(left - right, trusted);
-    case BinaryOp::kMultiply: return Value::real(left * right, trusted);
+    case BinaryOp::kAdd:
+      return Value::real(left + right, trusted);
+    case BinaryOp::kSubtract:
+      return Value::real(left - right, trusted);
+    case BinaryOp::kMultiply:
+      return Value::real(left * right, trusted);
     case BinaryOp::kDivide:
       if (right == 0) return zero_division();
       return Value::real(left / right, trusted);
@@ -96,7 +105,8 @@ Result<Value> real_binary(BinaryOp op, double left, double right, bool trusted) 
       if (op == BinaryOp::kModulo) return Value::real(remainder, trusted);
       return Value::real(std::round((left - remainder) / right), trusted);
     }
-    case BinaryOp::kPower: break;
+    case BinaryOp::kPower:
+      break;
   }
   if (left == 0 && right < 0) return zero_division();
   const double power = std::pow(left, right);
@@ -108,14 +118,16 @@ Result<Value> real_binary(BinaryOp op, double left, double right, bool trusted) 
 Result<Value> add_lists(Budget& budget, const Value& left, const Value& right) {
   std::vector<Value> items = left.items();
   items.insert(items.end(), right.items().begin(), right.items().end());
-  return Value::list(budget, std::move(items), left.list().form == ListForm::kList ? ListForm::kList : ListForm::kTuple);
+  return Value::list(budget, std::move(items),
+                     left.list().form == ListForm::kList ? ListForm::kList : ListForm::kTuple);
 }
 
 Result<Value> repeat_text(Budget& budget, const Text& once, size_t count) {
   if (!once.empty() && count > budget.memory_left() / once.size()) return budget.out_of_memory();
   BRIO_TRY_OK(budget.spend_bytes(once.size() * count));
   constexpr size_t kBlockBytes = 4096;  // short strings are copied in blocks
-  const size_t per_block = once.empty() ? 1 : std::clamp<size_t>(kBlockBytes / once.size(), 1, std::max<size_t>(count, 1));
+  const size_t per_block =
+      once.empty() ? 1 : std::clamp<size_t>(kBlockBytes / once.size(), 1, std::max<size_t>(count, 1));
   Text block;
   for (size_t i = 0; i < per_block; ++i) block.append(once);
   TextBuilder out(budget);
@@ -206,7 +218,8 @@ Result<bool> equal(Budget& budget, const Value& left, const Value& right) {
   if (left.kind() != right.kind()) return false;
   switch (left.kind()) {
     case Kind::kUndefined:
-    case Kind::kNone: return true;
+    case Kind::kNone:
+      return true;
     case Kind::kString:
       if (left.text().size() != right.text().size()) return false;
       BRIO_TRY_OK(budget.spend_bytes(left.text().size()));
@@ -218,7 +231,8 @@ Result<bool> equal(Budget& budget, const Value& left, const Value& right) {
     case Kind::kDict:
       if (&left.dict() == &right.dict()) return true;
       return equal_dicts(budget, left.dict(), right.dict());
-    default: return left.same_as(right);
+    default:
+      return left.same_as(right);
   }
 }
 
@@ -269,19 +283,24 @@ Result<bool> contains(Budget& budget, const Value& container, const Value& item)
 
 Result<bool> compare(Budget& budget, CompareOp op, const Value& left, const Value& right) {
   switch (op) {
-    case CompareOp::kEqual: return equal(budget, left, right);
+    case CompareOp::kEqual:
+      return equal(budget, left, right);
     case CompareOp::kNotEqual: {
       BRIO_TRY(const bool same, equal(budget, left, right));
       return !same;
     }
-    case CompareOp::kIn: return contains(budget, right, left);
+    case CompareOp::kIn:
+      return contains(budget, right, left);
     case CompareOp::kNotIn: {
       BRIO_TRY(const bool found, contains(budget, right, left));
       return !found;
     }
-    case CompareOp::kLess: return less(budget, left, right);
-    case CompareOp::kGreater: return less(budget, right, left);
-    default: break;
+    case CompareOp::kLess:
+      return less(budget, left, right);
+    case CompareOp::kGreater:
+      return less(budget, right, left);
+    default:
+      break;
   }
   const Value& low = op == CompareOp::kLessEqual ? left : right;
   const Value& high = op == CompareOp::kLessEqual ? right : left;

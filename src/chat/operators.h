@@ -1,5 +1,5 @@
-// Python's operators on Values: arithmetic with overflow as an error (Python's integers have no limit, ours have 64 bits),
-// equality, order, membership.
+// Python's operators on Values: arithmetic with overflow as an error (Python's integers have no limit, ours have 64
+// bits), equality, order, membership.
 #pragma once
 
 #include "chat/syntax.h"

@@ -24,7 +24,8 @@ class PercentFormat {
     }
     if (out_.full()) return out_.finish_value();  // the error
     if (is_tuple() && next_ < operand_.items().size()) return render_error("more values than the format has fields");
-    const bool subscriptable = operand_.is_list() || operand_.is_dict() || operand_.is_undefined();  // Python's odd rule
+    const bool subscriptable =
+        operand_.is_list() || operand_.is_dict() || operand_.is_undefined();  // Python's odd rule
     if (!subscriptable && next_ == 0) {
       return render_error("the format has no field for its value");
     }
@@ -58,12 +59,19 @@ class PercentFormat {
     spec.align = '>';
     for (; at_ < format_.size(); ++at_) {
       const char c = format_[at_];
-      if (c == '-') spec.align = '<';
-      else if (c == '0' && spec.align != '<') { spec.align = '='; spec.fill = "0"; }
-      else if (c == '+') spec.sign = '+';
-      else if (c == ' ' && spec.sign != '+') spec.sign = ' ';
-      else if (c == '#') spec.alternate = true;
-      else if (c != '0' && c != ' ') return;
+      if (c == '-')
+        spec.align = '<';
+      else if (c == '0' && spec.align != '<') {
+        spec.align = '=';
+        spec.fill = "0";
+      } else if (c == '+')
+        spec.sign = '+';
+      else if (c == ' ' && spec.sign != '+')
+        spec.sign = ' ';
+      else if (c == '#')
+        spec.alternate = true;
+      else if (c != '0' && c != ' ')
+        return;
     }
   }
 
@@ -98,11 +106,15 @@ class PercentFormat {
       TextBuilder text(budget_);
       BRIO_TRY_OK(spec.type == 's' ? print(text, value, budget_) : print_repr(text, value, budget_));
       BRIO_TRY(const Text printed, text.finish());
-      if (spec.align == '=') { spec.align = '>'; spec.fill = " "; }
+      if (spec.align == '=') {
+        spec.align = '>';
+        spec.fill = " ";
+      }
       return format_text(out_, printed, spec);
     }
     if (spec.type == 'c') return write_character(value, spec);
-    if (std::strchr("diuxXoeEfFgG", spec.type) == nullptr) return render_error("a format field ends in an unknown letter");
+    if (std::strchr("diuxXoeEfFgG", spec.type) == nullptr)
+      return render_error("a format field ends in an unknown letter");
     if (std::strchr("diu", spec.type) != nullptr && value.is(Kind::kFloat)) {
       const double number = std::trunc(value.real());
       if (!(std::abs(number) < 9.2e18)) return render_error("'%{}' cannot print this number", spec.type);
@@ -114,7 +126,8 @@ class PercentFormat {
   Result<void> write_character(const Value& value, FormatSpec& spec) {
     if (value.is_string() && value.text().length() == 1) return format_text(out_, value.text(), spec);
     BRIO_TRY(const int64_t code, to_index(value, "'%c'"));
-    if (code < 0 || code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF)) return render_error("'%c' has no such character");
+    if (code < 0 || code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF))
+      return render_error("'%c' has no such character");
     std::string character;
     append_character(character, static_cast<char32_t>(code));
     return format_text(out_, Text(character, false), spec);

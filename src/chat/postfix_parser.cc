@@ -7,7 +7,9 @@
 namespace brio::chat {
 namespace {
 
-int depth_of(const ExprPtr& expr) { return expr ? expr->depth : 0; }
+int depth_of(const ExprPtr& expr) {
+  return expr ? expr->depth : 0;
+}
 int depth_of(const std::vector<ExprPtr>& list) {
   int depth = 0;
   for (const ExprPtr& expr : list) depth = std::max(depth, depth_of(expr));
@@ -23,30 +25,56 @@ int depth_of(const CallArguments& a) {
   return std::max({depth_of(a.positional), depth_of(a.named), depth_of(a.star), depth_of(a.double_star)});
 }
 
-int depth_below(const LiteralExpr&) { return 0; }
-int depth_below(const NameExpr&) { return 0; }
-int depth_below(const ListExpr& e) { return depth_of(e.items); }
+int depth_below(const LiteralExpr&) {
+  return 0;
+}
+int depth_below(const NameExpr&) {
+  return 0;
+}
+int depth_below(const ListExpr& e) {
+  return depth_of(e.items);
+}
 int depth_below(const DictExpr& e) {
   int depth = 0;
   for (const auto& [key, value] : e.entries) depth = std::max({depth, depth_of(key), depth_of(value)});
   return depth;
 }
-int depth_below(const UnaryExpr& e) { return depth_of(e.operand); }
-int depth_below(const BinaryExpr& e) { return std::max(depth_of(e.left), depth_of(e.right)); }
-int depth_below(const LogicExpr& e) { return std::max(depth_of(e.left), depth_of(e.right)); }
-int depth_below(const ConcatExpr& e) { return depth_of(e.parts); }
-int depth_below(const CompareExpr& e) { return std::max(depth_of(e.first), depth_of(e.rest)); }
+int depth_below(const UnaryExpr& e) {
+  return depth_of(e.operand);
+}
+int depth_below(const BinaryExpr& e) {
+  return std::max(depth_of(e.left), depth_of(e.right));
+}
+int depth_below(const LogicExpr& e) {
+  return std::max(depth_of(e.left), depth_of(e.right));
+}
+int depth_below(const ConcatExpr& e) {
+  return depth_of(e.parts);
+}
+int depth_below(const CompareExpr& e) {
+  return std::max(depth_of(e.first), depth_of(e.rest));
+}
 int depth_below(const ConditionalExpr& e) {
   return std::max({depth_of(e.test), depth_of(e.then), depth_of(e.otherwise)});
 }
-int depth_below(const AttributeExpr& e) { return depth_of(e.object); }
-int depth_below(const ItemExpr& e) { return std::max(depth_of(e.object), depth_of(e.index)); }
+int depth_below(const AttributeExpr& e) {
+  return depth_of(e.object);
+}
+int depth_below(const ItemExpr& e) {
+  return std::max(depth_of(e.object), depth_of(e.index));
+}
 int depth_below(const SliceExpr& e) {
   return std::max({depth_of(e.object), depth_of(e.start), depth_of(e.stop), depth_of(e.step)});
 }
-int depth_below(const CallExpr& e) { return std::max(depth_of(e.callee), depth_of(e.arguments)); }
-int depth_below(const FilterExpr& e) { return std::max(depth_of(e.input), depth_of(e.arguments)); }
-int depth_below(const TestExpr& e) { return std::max(depth_of(e.input), depth_of(e.arguments)); }
+int depth_below(const CallExpr& e) {
+  return std::max(depth_of(e.callee), depth_of(e.arguments));
+}
+int depth_below(const FilterExpr& e) {
+  return std::max(depth_of(e.input), depth_of(e.arguments));
+}
+int depth_below(const TestExpr& e) {
+  return std::max(depth_of(e.input), depth_of(e.arguments));
+}
 
 }  // namespace
 
@@ -150,10 +178,10 @@ Result<ExprPtr> ExpressionParser::test(ExprPtr input) {
   BRIO_TRY(std::string name, dotted_name("the name of a test"));
   CallArguments arguments;
   const TokenKind kind = tokens_.current().kind;
-  const bool starts_operand = kind == TokenKind::kString || kind == TokenKind::kInteger || kind == TokenKind::kFloat ||
-                              tokens_.at_operator("[") || tokens_.at_operator("{") ||
-                              (kind == TokenKind::kName && !tokens_.at_name("else") && !tokens_.at_name("or") &&
-                               !tokens_.at_name("and"));
+  const bool starts_operand =
+      kind == TokenKind::kString || kind == TokenKind::kInteger || kind == TokenKind::kFloat ||
+      tokens_.at_operator("[") || tokens_.at_operator("{") ||
+      (kind == TokenKind::kName && !tokens_.at_name("else") && !tokens_.at_name("or") && !tokens_.at_name("and"));
   if (tokens_.at_operator("(")) {
     BRIO_TRY(arguments, call_arguments());
   } else if (starts_operand) {

@@ -16,27 +16,53 @@ Result<Value> looks(Interpreter&, const Value& self, const Arguments& arguments)
   return Value::boolean(holds(self));
 }
 
-bool is_defined(const Value& v) { return !v.is_undefined(); }
-bool is_undefined(const Value& v) { return v.is_undefined(); }
-bool is_none(const Value& v) { return v.is_none(); }
-bool is_boolean(const Value& v) { return v.is(Kind::kBool); }
-bool is_true(const Value& v) { return v.is(Kind::kBool) && v.boolean(); }
-bool is_false(const Value& v) { return v.is(Kind::kBool) && !v.boolean(); }
-bool is_integer(const Value& v) { return v.is(Kind::kInt); }
-bool is_float(const Value& v) { return v.is(Kind::kFloat); }
-bool is_number(const Value& v) { return v.is_number(); }
-bool is_string(const Value& v) { return v.is_string(); }
-bool is_mapping(const Value& v) { return v.is_dict(); }
+bool is_defined(const Value& v) {
+  return !v.is_undefined();
+}
+bool is_undefined(const Value& v) {
+  return v.is_undefined();
+}
+bool is_none(const Value& v) {
+  return v.is_none();
+}
+bool is_boolean(const Value& v) {
+  return v.is(Kind::kBool);
+}
+bool is_true(const Value& v) {
+  return v.is(Kind::kBool) && v.boolean();
+}
+bool is_false(const Value& v) {
+  return v.is(Kind::kBool) && !v.boolean();
+}
+bool is_integer(const Value& v) {
+  return v.is(Kind::kInt);
+}
+bool is_float(const Value& v) {
+  return v.is(Kind::kFloat);
+}
+bool is_number(const Value& v) {
+  return v.is_number();
+}
+bool is_string(const Value& v) {
+  return v.is_string();
+}
+bool is_mapping(const Value& v) {
+  return v.is_dict();
+}
 bool is_sequence(const Value& v) {
   return v.is_undefined() || v.is_string() || v.is_dict() ||
          (v.is_list() && !v.is_form(ListForm::kGenerator) && !v.is_form(ListForm::kView));
 }
-bool is_iterable(const Value& v) { return v.is_undefined() || v.is_string() || v.is_list() || v.is_dict(); }
+bool is_iterable(const Value& v) {
+  return v.is_undefined() || v.is_string() || v.is_list() || v.is_dict();
+}
 bool is_callable(const Value& v) {
   // Undefined too: Python finds its __call__, which then fails.
   return v.is_undefined() || (v.is(Kind::kObject) && v.object().callable());
 }
-bool is_escaped(const Value&) { return false; }
+bool is_escaped(const Value&) {
+  return false;
+}
 
 template <Case wanted>
 Result<Value> is_in_case(Interpreter& in, const Value& self, const Arguments& arguments) {

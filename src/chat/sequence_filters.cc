@@ -28,8 +28,10 @@ Arguments without_first(const Arguments& arguments, size_t count) {
 
 enum class Keep : uint8_t { kPassing, kFailing };
 
-// select and reject (by_attribute null), selectattr and rejectattr. `test` is the rest of the arguments: name and its own.
-Result<Value> filtered(Interpreter& in, const Value& self, const Value* by_attribute, const Arguments& test, Keep keep) {
+// select and reject (by_attribute null), selectattr and rejectattr. `test` is the rest of the arguments: name and its
+// own.
+Result<Value> filtered(Interpreter& in, const Value& self, const Value* by_attribute, const Arguments& test,
+                       Keep keep) {
   BRIO_TRY(const Value list, items_if_any(in, self));
   const Arguments test_arguments = test.positional.empty() ? Arguments{} : without_first(test, 1);
   std::vector<Value> kept;
@@ -76,7 +78,8 @@ Result<Value> first(Interpreter& in, const Value& self, const Arguments& argumen
   }
   if (self.is_string() && !self.text().empty()) return item_of(in, self, Value::integer(0));
   BRIO_TRY(const Value list, as_list(in.budget(), self));
-  return list.items().empty() ? Value::undefined("there is no first item: the sequence is empty") : list.items().front();
+  return list.items().empty() ? Value::undefined("there is no first item: the sequence is empty")
+                              : list.items().front();
 }
 
 Result<Value> last(Interpreter& in, const Value& self, const Arguments& arguments) {
@@ -132,7 +135,8 @@ Result<Value> batch(Interpreter& in, const Value& self, const Arguments& argumen
   std::vector<Value> batches;
   for (size_t at = 0; at < all.size(); at += std::min(size, all.size() - at)) {
     const size_t end = at + std::min(size, all.size() - at);
-    std::vector<Value> items(all.begin() + static_cast<std::ptrdiff_t>(at), all.begin() + static_cast<std::ptrdiff_t>(end));
+    std::vector<Value> items(all.begin() + static_cast<std::ptrdiff_t>(at),
+                             all.begin() + static_cast<std::ptrdiff_t>(end));
     if (items.size() < size && bound[1] != nullptr && !bound[1]->is_none()) {
       if (size > in.budget().memory_left() / sizeof(Value)) return in.budget().out_of_memory();
       items.resize(size, *bound[1]);
@@ -155,7 +159,8 @@ Result<Value> slice(Interpreter& in, const Value& self, const Arguments& argumen
   size_t at = 0;
   for (size_t i = 0; i < static_cast<size_t>(slices); ++i) {
     const size_t end = at + each + (i < longer ? 1 : 0);
-    std::vector<Value> items(all.begin() + static_cast<std::ptrdiff_t>(at), all.begin() + static_cast<std::ptrdiff_t>(end));
+    std::vector<Value> items(all.begin() + static_cast<std::ptrdiff_t>(at),
+                             all.begin() + static_cast<std::ptrdiff_t>(end));
     if (i >= longer && bound[1] != nullptr && !bound[1]->is_none()) items.push_back(*bound[1]);
     BRIO_TRY(Value column, Value::list(in.budget(), std::move(items)));
     columns.push_back(std::move(column));

@@ -10,7 +10,8 @@
 
 namespace brio::chat {
 
-// The order of indices that sorts keys, lowest first or highest first; equal keys keep their order either way. O(n log n).
+// The order of indices that sorts keys, lowest first or highest first; equal keys keep their order either way. O(n log
+// n).
 enum class Order { kAscending, kDescending };
 Result<std::vector<size_t>> sorted_order(Budget& budget, const std::vector<Value>& keys, Order order);
 

@@ -1,5 +1,5 @@
-// Escapes of Python string literals, as Jinja's own literals use them: \n \t \x41 \u0041 \U0001F600 \101 and line joins.
-// An unknown escape stays as it is written.
+// Escapes of Python string literals, as Jinja's own literals use them: \n \t \x41 \u0041 \U0001F600 \101 and line
+// joins. An unknown escape stays as it is written.
 #pragma once
 
 #include <string>

@@ -209,8 +209,8 @@ Result<Value> zfill(Interpreter& in, const Value& self, const Arguments& argumen
   const bool sign = text.bytes().starts_with('-') || text.bytes().starts_with('+');
   TextBuilder out(in.budget());
   out.append(text, 0, sign ? 1 : 0);
-  BRIO_TRY(const Value digits, padded(in.budget(), text.slice(sign ? 1 : 0, text.size()), width - (sign ? 1 : 0),
-                                      Text("0", false), '>'));
+  BRIO_TRY(const Value digits,
+           padded(in.budget(), text.slice(sign ? 1 : 0, text.size()), width - (sign ? 1 : 0), Text("0", false), '>'));
   out.append(digits.text());
   return out.finish_value();
 }
@@ -227,9 +227,13 @@ Result<Value> all_are(Interpreter& in, const Value& self, const Arguments& argum
   return Value::boolean(!bytes.empty());
 }
 
-bool is_alphanumeric(char32_t c) { return is_letter(c) || is_numeric(c); }
+bool is_alphanumeric(char32_t c) {
+  return is_letter(c) || is_numeric(c);
+}
 
-Result<Value> isascii(Interpreter&, const Value& self, const Arguments&) { return Value::boolean(self.text().ascii()); }
+Result<Value> isascii(Interpreter&, const Value& self, const Arguments&) {
+  return Value::boolean(self.text().ascii());
+}
 
 template <Case to>
 Result<Value> is_in_case(Interpreter& in, const Value& self, const Arguments& arguments) {

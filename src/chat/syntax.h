@@ -29,6 +29,7 @@ enum class BinaryOp : uint8_t { kAdd, kSubtract, kMultiply, kDivide, kFloorDivid
 enum class CompareOp : uint8_t { kEqual, kNotEqual, kLess, kLessEqual, kGreater, kGreaterEqual, kIn, kNotIn };
 enum class LogicOp : uint8_t { kAnd, kOr };
 
+// clang-format off
 struct LiteralExpr { Value value; };
 struct NameExpr { std::string name; };
 struct ListExpr { ListForm form; std::vector<ExprPtr> items; };
@@ -45,6 +46,7 @@ struct SliceExpr { ExprPtr object, start, stop, step; };                        
 struct CallExpr { ExprPtr callee; CallArguments arguments; };
 struct FilterExpr { ExprPtr input; std::string name; CallArguments arguments; };        // input null: the text of a block
 struct TestExpr { ExprPtr input; std::string name; CallArguments arguments; };
+// clang-format on
 
 using ExprNode =
     std::variant<LiteralExpr, NameExpr, ListExpr, DictExpr, UnaryExpr, BinaryExpr, LogicExpr, ConcatExpr, CompareExpr,
@@ -76,6 +78,7 @@ struct MacroDefinition {
   bool uses_kwargs = false;
 };
 
+// clang-format off
 struct TextStatement { Value text; };
 struct OutputStatement { ExprPtr value; };
 struct IfStatement { std::vector<std::pair<ExprPtr, Block>> branches; };  // else: null condition
@@ -95,10 +98,12 @@ struct MacroStatement { std::shared_ptr<const MacroDefinition> macro; };
 struct CallStatement { ExprPtr call; std::shared_ptr<const MacroDefinition> caller; };
 struct BreakStatement {};
 struct ContinueStatement {};
+// clang-format on
 
 struct Statement {
-  std::variant<TextStatement, OutputStatement, IfStatement, ForStatement, SetStatement, SetBlockStatement, WithStatement,
-               FilterStatement, GenerationStatement, MacroStatement, CallStatement, BreakStatement, ContinueStatement>
+  std::variant<TextStatement, OutputStatement, IfStatement, ForStatement, SetStatement, SetBlockStatement,
+               WithStatement, FilterStatement, GenerationStatement, MacroStatement, CallStatement, BreakStatement,
+               ContinueStatement>
       node;
   int line = 0;
 };

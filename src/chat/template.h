@@ -4,12 +4,12 @@
 //   BRIO_TRY(auto pieces, chat_template.render(context, std::chrono::system_clock::now()));
 //   tokens = tokenizer.encode(pieces);
 //
-// Set up as the Python package transformers sets up jinja2: trim_blocks, lstrip_blocks, loop controls, generation blocks,
-// json.dumps as tojson, raise_exception, strftime_now (local time); immutable sandbox.
+// Set up as the Python package transformers sets up jinja2: trim_blocks, lstrip_blocks, loop controls, generation
+// blocks, json.dumps as tojson, raise_exception, strftime_now (local time); immutable sandbox.
 //
-// Every character knows whether the template wrote it (trusted) or the context did. Pieces alternate between the two, so
-// text of a control token inside a message never becomes that token. Trusted context: bos_token, eos_token, unk_token and
-// pad_token at the top level only; a server must not let clients set these four.
+// Every character knows whether the template wrote it (trusted) or the context did. Pieces alternate between the two,
+// so text of a control token inside a message never becomes that token. Trusted context: bos_token, eos_token,
+// unk_token and pad_token at the top level only; a server must not let clients set these four.
 //
 // A template may be hostile as well: it cannot reach files, other templates or code, and ends within RenderLimits.
 // Immutable after parse: any thread may render.
@@ -30,11 +30,11 @@
 namespace brio::chat {
 
 struct RenderLimits {
-  int64_t max_steps = 5'000'000;               // nodes evaluated, plus one per 64 bytes of text produced or compared
-  size_t max_output_bytes = size_t{64} << 20;  // of the prompt
+  int64_t max_steps = 5'000'000;                // nodes evaluated, plus one per 64 bytes of text produced or compared
+  size_t max_output_bytes = size_t{64} << 20;   // of the prompt
   size_t max_memory_bytes = size_t{256} << 20;  // alive at once in values that the template made
-  int max_depth = 800;                         // of nested evaluation, macro calls and nested lists
-  std::chrono::milliseconds max_time{5000};    // wall clock; the steps usually end first
+  int max_depth = 800;                          // of nested evaluation, macro calls and nested lists
+  std::chrono::milliseconds max_time{5000};     // wall clock; the steps usually end first
 };
 
 class Template {
@@ -42,10 +42,10 @@ class Template {
   // At most 1 MiB of source. Errors (kInvalidFile) name `name`, line and column.
   static Result<Template> parse(std::string source, std::string name = "chat template");
 
-  // context: messages, tools, documents, add_generation_prompt, bos_token, eos_token and whatever else the template reads.
-  // As in transformers, tools and documents should be present and null when there are none.
-  // now: what strftime_now formats.
-  // Errors (kInvalidArgument): raise_exception gives the template's message as it stands, others name the line.
+  // context: messages, tools, documents, add_generation_prompt, bos_token, eos_token and whatever else the template
+  // reads. As in transformers, tools and documents should be present and null when there are none. now: what
+  // strftime_now formats. Errors (kInvalidArgument): raise_exception gives the template's message as it stands, others
+  // name the line.
   Result<std::vector<tokenizer::TextPiece>> render(const boost::json::object& context,
                                                    std::chrono::system_clock::time_point now,
                                                    const RenderLimits& limits = {}) const;

@@ -21,7 +21,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   limits.max_steps = 100'000;
   limits.max_output_bytes = size_t{1} << 20;
   limits.max_memory_bytes = size_t{16} << 20;
-  Result<std::vector<tokenizer::TextPiece>> pieces = parsed->render(context, std::chrono::system_clock::time_point(), limits);
+  Result<std::vector<tokenizer::TextPiece>> pieces =
+      parsed->render(context, std::chrono::system_clock::time_point(), limits);
   if (!pieces.ok()) return 0;
   size_t bytes = 0;
   for (size_t i = 0; i < pieces->size(); ++i) {

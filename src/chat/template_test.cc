@@ -34,7 +34,9 @@ json::value read_json(const std::filesystem::path& path) {
   return json::parse(read_file(path), {}, options);
 }
 
-std::string string_of(const json::value& value) { return std::string(value.as_string()); }
+std::string string_of(const json::value& value) {
+  return std::string(value.as_string());
+}
 
 // The text, or "error: message".
 std::string render(const std::string& source, const json::object& context) {
@@ -74,7 +76,8 @@ TEST_P(Topic, RendersAsJinja2) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Topic,
-                         testing::Values("whitespace", "expressions", "string_methods", "filters", "statements", "random"),
+                         testing::Values("whitespace", "expressions", "string_methods", "filters", "statements",
+                                         "random"),
                          [](const auto& info) { return std::string(info.param); });
 
 json::object family_context(const json::object& conversation, const json::object& tokens) {
@@ -97,7 +100,8 @@ TEST_F(Families, RenderAsJinja2) {
     const std::string family = string_of(golden.at("family"));
     const std::string conversation = string_of(golden.at("conversation"));
     SCOPED_TRACE(family + ", " + conversation);
-    const json::object context = family_context(conversations_.at(conversation).as_object(), tokens_.at(family).as_object());
+    const json::object context =
+        family_context(conversations_.at(conversation).as_object(), tokens_.at(family).as_object());
     expect_golden(golden.as_object(), read_file(kGoldens / "families" / (family + ".jinja")), context);
   }
 }
@@ -140,8 +144,9 @@ std::string trusted_text(const std::vector<tokenizer::TextPiece>& pieces) {
   return text;
 }
 
-// Clients' text carries a mark that no template writes: wherever it goes, through filters, splits and JSON, it must stay
-// untrusted; and the template's own text must hold as many control tokens as for harmless words in the same places.
+// Clients' text carries a mark that no template writes: wherever it goes, through filters, splits and JSON, it must
+// stay untrusted; and the template's own text must hold as many control tokens as for harmless words in the same
+// places.
 TEST_F(Families, ControlTokensOfClientsStayUntrusted) {
   const std::string mark = "\u2603";
   size_t renders_with_mark = 0;
@@ -161,8 +166,10 @@ TEST_F(Families, ControlTokensOfClientsStayUntrusted) {
       if (count_of(join(*poisoned), mark) > 0) ++renders_with_mark;
       EXPECT_EQ(count_of(trusted_text(*poisoned), mark), 0u);
       for (const json::value& token : tokens.at("control").as_array()) {
-        if (string_of(token).find("think>") != std::string::npos) continue;  // templates cut thoughts out, and may add some
-        EXPECT_EQ(count_of(trusted_text(*poisoned), string_of(token)), count_of(trusted_text(*harmless), string_of(token)))
+        if (string_of(token).find("think>") != std::string::npos)
+          continue;  // templates cut thoughts out, and may add some
+        EXPECT_EQ(count_of(trusted_text(*poisoned), string_of(token)),
+                  count_of(trusted_text(*harmless), string_of(token)))
             << string_of(token);
       }
     }
@@ -202,8 +209,8 @@ TEST_F(Families, TemplatesOfModelsRenderAsJinja2) {
     if (!sources.contains(model)) sources[model] = template_inside(std::filesystem::path(models) / model);
     const std::string conversation = string_of(golden.at("conversation"));
     SCOPED_TRACE(model + ", " + conversation);
-    const std::string got = render(sources[model], family_context(conversations_.at(conversation).as_object(),
-                                                                  {{"bos", "<s>"}, {"eos", "</s>"}}));
+    const std::string got = render(
+        sources[model], family_context(conversations_.at(conversation).as_object(), {{"bos", "<s>"}, {"eos", "</s>"}}));
     if (golden.as_object().contains("error")) {
       EXPECT_TRUE(got.starts_with("error: ")) << got;
     } else {

@@ -28,9 +28,9 @@ class Text {
   bool empty() const { return bytes_.empty(); }
   bool ascii() const { return ascii_; }
 
-  size_t length() const;                  // characters; linear unless ascii
-  size_t offset(size_t index) const;      // byte offset of a character, size() if there are fewer; linear unless ascii
-  bool trusted(size_t offset) const;      // of the byte at offset
+  size_t length() const;              // characters; linear unless ascii
+  size_t offset(size_t index) const;  // byte offset of a character, size() if there are fewer; linear unless ascii
+  bool trusted(size_t offset) const;  // of the byte at offset
 
   void append(std::string_view bytes, bool trusted);
   void append(const Text& from) { append(from, 0, from.size()); }

@@ -1,7 +1,7 @@
 // TextBuilder: a Text under construction whose memory is charged while it grows.
 //
-// Once there is too much text appending does nothing and full() is true; finish() then returns the error. Loops that may
-// append without end ask full() to stop early.
+// Once there is too much text appending does nothing and full() is true; finish() then returns the error. Loops that
+// may append without end ask full() to stop early.
 #pragma once
 
 #include <cstddef>

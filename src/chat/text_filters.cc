@@ -59,7 +59,9 @@ Result<Value> string(Interpreter& in, const Value& self, const Arguments& argume
   return to_string(in.budget(), self);
 }
 
-Result<Value> safe(Interpreter& in, const Value& self, const Arguments& arguments) { return string(in, self, arguments); }
+Result<Value> safe(Interpreter& in, const Value& self, const Arguments& arguments) {
+  return string(in, self, arguments);
+}
 
 Result<Value> indent(Interpreter& in, const Value& self, const Arguments& arguments) {
   BRIO_TRY(const Bound bound, Bound::bind(arguments, {"width", "first", "blank"}));

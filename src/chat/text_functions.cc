@@ -120,8 +120,8 @@ Result<Value> replaced(Budget& budget, const Text& text, const Text& from, const
   BRIO_TRY_OK(budget.spend_bytes(text.size()));
   TextBuilder out(budget);
   const std::string_view bytes = text.bytes();
-  size_t at = 0;       // copied up to here
-  size_t search = 0;   // an empty `from` is found in front of every character and at the end
+  size_t at = 0;      // copied up to here
+  size_t search = 0;  // an empty `from` is found in front of every character and at the end
   while (count != 0 && !out.full()) {
     const size_t found = find_bytes(bytes, from.bytes(), search);
     if (found == std::string_view::npos) break;

@@ -70,16 +70,25 @@ class TokenStream {
  private:
   static std::string describe(const Token& token) {
     switch (token.kind) {
-      case TokenKind::kEnd: return "the end of the template";
-      case TokenKind::kText: return "text";
-      case TokenKind::kVariableBegin: return "'{{'";
-      case TokenKind::kVariableEnd: return "'}}'";
-      case TokenKind::kBlockBegin: return "'{%'";
-      case TokenKind::kBlockEnd: return "'%}'";
-      case TokenKind::kString: return "a string";
+      case TokenKind::kEnd:
+        return "the end of the template";
+      case TokenKind::kText:
+        return "text";
+      case TokenKind::kVariableBegin:
+        return "'{{'";
+      case TokenKind::kVariableEnd:
+        return "'}}'";
+      case TokenKind::kBlockBegin:
+        return "'{%'";
+      case TokenKind::kBlockEnd:
+        return "'%}'";
+      case TokenKind::kString:
+        return "a string";
       case TokenKind::kInteger:
-      case TokenKind::kFloat: return "a number";
-      default: return fmt::format("'{}'", token.text);
+      case TokenKind::kFloat:
+        return "a number";
+      default:
+        return fmt::format("'{}'", token.text);
     }
   }
 

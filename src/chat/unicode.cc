@@ -26,11 +26,10 @@ struct LongMapping {
   const char* title;
 };
 constexpr LongMapping kLongMappings[] = {
-    {0x00DF, "SS", "Ss"},  {0x0149, "ʼN", "ʼN"},  {0x01F0, "J̌", "J̌"},  {0x0390, "Ϊ́", "Ϊ́"},
-    {0x03B0, "Ϋ́", "Ϋ́"},  {0x0587, "ԵՒ", "Եւ"},  {0x1E96, "H̱", "H̱"},  {0x1E97, "T̈", "T̈"},
-    {0x1E98, "W̊", "W̊"},  {0x1E99, "Y̊", "Y̊"},  {0x1E9A, "Aʾ", "Aʾ"},  {0xFB00, "FF", "Ff"},
-    {0xFB01, "FI", "Fi"},  {0xFB02, "FL", "Fl"},  {0xFB03, "FFI", "Ffi"}, {0xFB04, "FFL", "Ffl"},
-    {0xFB05, "ST", "St"},  {0xFB06, "ST", "St"},
+    {0x00DF, "SS", "Ss"},   {0x0149, "ʼN", "ʼN"}, {0x01F0, "J̌", "J̌"},   {0x0390, "Ϊ́", "Ϊ́"},   {0x03B0, "Ϋ́", "Ϋ́"},
+    {0x0587, "ԵՒ", "Եւ"},   {0x1E96, "H̱", "H̱"},   {0x1E97, "T̈", "T̈"},   {0x1E98, "W̊", "W̊"},   {0x1E99, "Y̊", "Y̊"},
+    {0x1E9A, "Aʾ", "Aʾ"},   {0xFB00, "FF", "Ff"}, {0xFB01, "FI", "Fi"}, {0xFB02, "FL", "Fl"}, {0xFB03, "FFI", "Ffi"},
+    {0xFB04, "FFL", "Ffl"}, {0xFB05, "ST", "St"}, {0xFB06, "ST", "St"},
 };
 
 }  // namespace
@@ -104,8 +103,10 @@ bool is_printable(char32_t c) {
     case UTF8PROC_CATEGORY_CO:
     case UTF8PROC_CATEGORY_ZL:
     case UTF8PROC_CATEGORY_ZP:
-    case UTF8PROC_CATEGORY_ZS: return false;
-    default: return true;
+    case UTF8PROC_CATEGORY_ZS:
+      return false;
+    default:
+      return true;
   }
 }
 
@@ -114,7 +115,9 @@ bool is_letter(char32_t c) {
   return kind >= UTF8PROC_CATEGORY_LU && kind <= UTF8PROC_CATEGORY_LO;
 }
 
-bool is_decimal(char32_t c) { return category(c) == UTF8PROC_CATEGORY_ND; }
+bool is_decimal(char32_t c) {
+  return category(c) == UTF8PROC_CATEGORY_ND;
+}
 
 bool is_digit(char32_t c) {
   return is_decimal(c) || c == 0xB2 || c == 0xB3 || c == 0xB9 || c == 0x2070 || (c >= 0x2074 && c <= 0x2079) ||
@@ -126,9 +129,15 @@ bool is_numeric(char32_t c) {
   return kind == UTF8PROC_CATEGORY_ND || kind == UTF8PROC_CATEGORY_NL || kind == UTF8PROC_CATEGORY_NO;
 }
 
-bool is_upper(char32_t c) { return category(c) == UTF8PROC_CATEGORY_LU; }
-bool is_lower(char32_t c) { return category(c) == UTF8PROC_CATEGORY_LL || c == 0xAA || c == 0xBA; }
-bool is_cased(char32_t c) { return is_upper(c) || is_lower(c) || category(c) == UTF8PROC_CATEGORY_LT; }
+bool is_upper(char32_t c) {
+  return category(c) == UTF8PROC_CATEGORY_LU;
+}
+bool is_lower(char32_t c) {
+  return category(c) == UTF8PROC_CATEGORY_LL || c == 0xAA || c == 0xBA;
+}
+bool is_cased(char32_t c) {
+  return is_upper(c) || is_lower(c) || category(c) == UTF8PROC_CATEGORY_LT;
+}
 
 void append_in_case(std::string& out, char32_t c, Case to) {
   if (c < 0x80) {

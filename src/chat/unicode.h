@@ -8,10 +8,10 @@
 
 namespace brio::chat {
 
-size_t character_bytes(std::string_view text, size_t offset);        // 1..4, at most what is left
-size_t character_start(std::string_view text, size_t end);           // offset of the character that ends at `end` (> 0)
-char32_t character_at(std::string_view text, size_t offset);         // invalid byte b: U+DC00 + b, as surrogateescape
-void append_character(std::string& out, char32_t character);         // the inverse, surrogateescape included
+size_t character_bytes(std::string_view text, size_t offset);  // 1..4, at most what is left
+size_t character_start(std::string_view text, size_t end);     // offset of the character that ends at `end` (> 0)
+char32_t character_at(std::string_view text, size_t offset);   // invalid byte b: U+DC00 + b, as surrogateescape
+void append_character(std::string& out, char32_t character);   // the inverse, surrogateescape included
 
 bool is_space(char32_t c);      // str.isspace: what strip() and split() take away
 bool is_printable(char32_t c);  // str.isprintable: what repr() leaves as it is
@@ -22,7 +22,7 @@ bool is_numeric(char32_t c);    // str.isnumeric
 bool is_line_end(char32_t c);   // where str.splitlines() splits
 bool is_upper(char32_t c);
 bool is_lower(char32_t c);
-bool is_cased(char32_t c);      // upper, lower or title case
+bool is_cased(char32_t c);  // upper, lower or title case
 
 // One character, mapped; up to three characters come out (U+00DF in upper case is "SS").
 enum class Case { kUpper, kLower, kTitle };

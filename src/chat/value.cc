@@ -6,23 +6,29 @@
 namespace brio::chat {
 namespace {
 
-constexpr size_t kCellBytes = 64;  // allocation header, reference counts, cell
+constexpr size_t kCellBytes = 64;                           // allocation header, reference counts, cell
 constexpr size_t kDictEntryBytes = 2 * sizeof(Value) + 96;  // entry, index node, canonical key
 
 // One spelling per key that Python regards as equal; nothing for what it cannot hash.
 std::optional<std::string> canonical_key(const Value& key) {
   switch (key.kind()) {
-    case Kind::kString: return "s" + key.bytes();
+    case Kind::kString:
+      return "s" + key.bytes();
     case Kind::kBool:
-    case Kind::kInt: return fmt::format("i{}", key.integer());
+    case Kind::kInt:
+      return fmt::format("i{}", key.integer());
     case Kind::kFloat: {
       const double number = key.real();
-      if (number == std::floor(number) && std::abs(number) < 9e18) return fmt::format("i{}", static_cast<int64_t>(number));
+      if (number == std::floor(number) && std::abs(number) < 9e18)
+        return fmt::format("i{}", static_cast<int64_t>(number));
       return fmt::format("f{}", number);
     }
-    case Kind::kNone: return "n";
-    case Kind::kUndefined: return "u";
-    default: return std::nullopt;
+    case Kind::kNone:
+      return "n";
+    case Kind::kUndefined:
+      return "u";
+    default:
+      return std::nullopt;
   }
 }
 
@@ -78,10 +84,18 @@ Result<Value> Value::dict(Budget& budget, Dict dict) {
   return Value(std::shared_ptr<const DictCell>(new DictCell{std::move(dict), depth, std::move(charge)}), true);
 }
 
-bool Value::is_form(ListForm form) const { return is_list() && list().form == form; }
-const Text& Value::text() const { return std::get<5>(data_)->text; }
-const std::vector<Value>& Value::items() const { return list().items; }
-const Dict& Value::dict() const { return std::get<7>(data_)->dict; }
+bool Value::is_form(ListForm form) const {
+  return is_list() && list().form == form;
+}
+const Text& Value::text() const {
+  return std::get<5>(data_)->text;
+}
+const std::vector<Value>& Value::items() const {
+  return list().items;
+}
+const Dict& Value::dict() const {
+  return std::get<7>(data_)->dict;
+}
 
 int Value::depth() const {
   if (is_list()) return list().depth;
@@ -92,38 +106,61 @@ int Value::depth() const {
 bool Value::same_as(const Value& other) const {
   if (kind() != other.kind()) return false;
   switch (kind()) {
-    case Kind::kNone: return true;
-    case Kind::kBool: return boolean() == other.boolean();
-    case Kind::kInt: return integer() == other.integer();
-    case Kind::kFloat: return real() == other.real();
-    case Kind::kString: return &text() == &other.text() || bytes() == other.bytes();  // Python interns short strings
-    case Kind::kList: return &list() == &other.list();
-    case Kind::kDict: return &dict() == &other.dict();
-    case Kind::kObject: return &object() == &other.object();
-    case Kind::kUndefined: return &undefined_why() == &other.undefined_why();
+    case Kind::kNone:
+      return true;
+    case Kind::kBool:
+      return boolean() == other.boolean();
+    case Kind::kInt:
+      return integer() == other.integer();
+    case Kind::kFloat:
+      return real() == other.real();
+    case Kind::kString:
+      return &text() == &other.text() || bytes() == other.bytes();  // Python interns short strings
+    case Kind::kList:
+      return &list() == &other.list();
+    case Kind::kDict:
+      return &dict() == &other.dict();
+    case Kind::kObject:
+      return &object() == &other.object();
+    case Kind::kUndefined:
+      return &undefined_why() == &other.undefined_why();
   }
   return false;
 }
 
 std::string_view Value::type_name() const {
   switch (kind()) {
-    case Kind::kUndefined: return "Undefined";
-    case Kind::kNone: return "NoneType";
-    case Kind::kBool: return "bool";
-    case Kind::kInt: return "int";
-    case Kind::kFloat: return "float";
-    case Kind::kString: return "str";
-    case Kind::kDict: return "dict";
-    case Kind::kObject: return "object";
-    case Kind::kList: break;
+    case Kind::kUndefined:
+      return "Undefined";
+    case Kind::kNone:
+      return "NoneType";
+    case Kind::kBool:
+      return "bool";
+    case Kind::kInt:
+      return "int";
+    case Kind::kFloat:
+      return "float";
+    case Kind::kString:
+      return "str";
+    case Kind::kDict:
+      return "dict";
+    case Kind::kObject:
+      return "object";
+    case Kind::kList:
+      break;
   }
   switch (list().form) {
-    case ListForm::kList: return "list";
+    case ListForm::kList:
+      return "list";
     case ListForm::kTuple:
-    case ListForm::kGroup: return "tuple";
-    case ListForm::kRange: return "range";
-    case ListForm::kView: return "view";
-    case ListForm::kGenerator: return "generator";
+    case ListForm::kGroup:
+      return "tuple";
+    case ListForm::kRange:
+      return "range";
+    case ListForm::kView:
+      return "view";
+    case ListForm::kGenerator:
+      return "generator";
   }
   return "list";
 }
@@ -154,7 +191,11 @@ Result<void> Dict::set(Value key, Value value) {
   return {};
 }
 
-Result<Value> Object::call(Interpreter&, const Arguments&) { return render_error("'{}' is not callable", type_name()); }
-std::optional<Value> Object::attribute(std::string_view) { return std::nullopt; }
+Result<Value> Object::call(Interpreter&, const Arguments&) {
+  return render_error("'{}' is not callable", type_name());
+}
+std::optional<Value> Object::attribute(std::string_view) {
+  return std::nullopt;
+}
 
 }  // namespace brio::chat

@@ -1,5 +1,6 @@
-// Value: what a Jinja expression evaluates to. Cheap to copy: strings, lists and dictionaries are shared and never change
-// (the sandbox is immutable). One rendering thread; literals in a parsed template are shared between threads, read-only.
+// Value: what a Jinja expression evaluates to. Cheap to copy: strings, lists and dictionaries are shared and never
+// change (the sandbox is immutable). One rendering thread; literals in a parsed template are shared between threads,
+// read-only.
 #pragma once
 
 #include <cstdint>
@@ -66,7 +67,7 @@ class Value {
   // Each only for its kind.
   const std::string& undefined_why() const { return *std::get<0>(data_); }
   bool boolean() const { return std::get<2>(data_); }
-  int64_t integer() const { return is(Kind::kBool) ? int64_t{boolean()} : std::get<3>(data_); }  // integral
+  int64_t integer() const { return is(Kind::kBool) ? int64_t{boolean()} : std::get<3>(data_); }           // integral
   double real() const { return is(Kind::kFloat) ? std::get<4>(data_) : static_cast<double>(integer()); }  // number
   const Text& text() const;
   const std::string& bytes() const { return text().bytes(); }
@@ -75,15 +76,15 @@ class Value {
   const Dict& dict() const;
   Object& object() const { return *std::get<8>(data_); }
 
-  int depth() const;                  // nested lists, dictionaries and objects
+  int depth() const;                       // nested lists, dictionaries and objects
   bool same_as(const Value& other) const;  // Python's `is`
   std::string_view type_name() const;      // Python's: "str", "dict", ...
 
  private:
   struct None {};
-  using Data = std::variant<std::shared_ptr<const std::string>, None, bool, int64_t, double,
-                            std::shared_ptr<const StringCell>, std::shared_ptr<const ListCell>,
-                            std::shared_ptr<const DictCell>, std::shared_ptr<Object>>;
+  using Data =
+      std::variant<std::shared_ptr<const std::string>, None, bool, int64_t, double, std::shared_ptr<const StringCell>,
+                   std::shared_ptr<const ListCell>, std::shared_ptr<const DictCell>, std::shared_ptr<Object>>;
   template <typename T>
   Value(T value, bool trusted) : data_(std::in_place_type<T>, std::move(value)), trusted_(trusted) {}
 
@@ -99,7 +100,7 @@ class Dict {
   size_t size() const { return entries_.size(); }
   const Value* find(const Value& key) const;  // null: absent, or a key that Python cannot hash
   const Value* find(std::string_view key) const;
-  Result<void> set(Value key, Value value);   // error: a list or dictionary as key
+  Result<void> set(Value key, Value value);  // error: a list or dictionary as key
 
  private:
   const Value* find_canonical(const std::string& canonical) const;
