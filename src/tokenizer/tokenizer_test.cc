@@ -182,6 +182,20 @@ TEST(Tokenizer, EveryTextComesBackWhole) {
   }
 }
 
+// Llama 3 and Tekken list words that no merges lead to.
+TEST(Tokenizer, WordsThatAreTokensWinWhereMergesAreIgnored) {
+  TokenizerSpec spec = byte_level_spec();
+  spec.tokens.emplace_back("xyz");
+  spec.types.push_back(TokenType::kNormal);
+  EXPECT_EQ(encode(*make(spec), {{"xyz", false}}), (std::vector<int32_t>{'x', 'y', 'z'}));
+  spec.pre = "llama-bpe";
+  const auto ignoring = make(spec);
+  EXPECT_EQ(encode(*ignoring, {{"xyz", false}}), std::vector<int32_t>{*ignoring->find("xyz")});
+  EXPECT_EQ(encode(*ignoring, {{"xyz,wxyz", false}}).size(), 6u);  // whole words only
+  spec.ignore_merges = false;
+  EXPECT_EQ(encode(*make(spec), {{"xyz", false}}).size(), 3u);
+}
+
 // As SentencePiece does; only a vocabulary without byte tokens has unknown text at all.
 TEST(Tokenizer, NeighbouringUnknownCharactersAreOneToken) {
   TokenizerSpec spec = sentencepiece_spec();
