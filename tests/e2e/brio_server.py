@@ -49,7 +49,7 @@ class BrioServer:
                 self._listening.set()
         self._listening.set()
 
-    def wait_ready(self, seconds=120):
+    def wait_ready(self, seconds=300):
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
@@ -64,7 +64,7 @@ class BrioServer:
         data = body if isinstance(body, (bytes, type(None))) else json.dumps(body).encode()
         request = urllib.request.Request(self.url + path, data=data, method=method, headers=dict(headers))
         try:
-            with urllib.request.urlopen(request, timeout=120) as response:
+            with urllib.request.urlopen(request, timeout=600) as response:
                 return response.status, response.headers, response.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.headers, error.read().decode()
@@ -87,7 +87,7 @@ class BrioServer:
                 out[name] = float(value)
         return out
 
-    def wait_metric(self, name, accept, seconds=30):
+    def wait_metric(self, name, accept, seconds=300):
         deadline = time.monotonic() + seconds
         while True:
             value = self.metrics().get(name)
@@ -100,7 +100,7 @@ class BrioServer:
     def terminate(self):
         self.process.send_signal(signal.SIGTERM)
 
-    def wait(self, seconds=60):
+    def wait(self, seconds=300):
         return self.process.wait(seconds)
 
     def kill(self):

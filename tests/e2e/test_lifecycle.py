@@ -53,14 +53,14 @@ def test_a_second_signal_ends_at_once(start_server):
     time.sleep(0.2)
     assert server.process.poll() is None, "one signal waits"
     server.process.send_signal(signal.SIGINT)
-    assert server.wait(30) == 0
+    assert server.wait() == 0
     thread.join()
 
 
 def test_an_idle_server_ends_with_the_first_signal(start_server):
     server = start_server("--ctx", 512).wait_ready()
     server.process.send_signal(signal.SIGINT)
-    assert server.wait(30) == 0
+    assert server.wait() == 0
 
 
 def test_health_is_503_until_the_model_is_loaded(start_server):
@@ -97,7 +97,7 @@ def test_impossible_flags_end_with_an_error(model_path, flags, message):
     except RuntimeError as ended:
         assert message in str(ended)
         return
-    assert server.wait(60) != 0
+    assert server.wait() != 0
     server._reader.join()
     assert message in "".join(server.output)
 
