@@ -22,7 +22,7 @@ namespace {
 // Whether noise from these bits may exceed `gap`. -log(u) >= 1 - u, so noise > gap needs 1 - u < exp(-gap), hence
 // ~bits 2^-32 < 2^-floor(gap log2 e).
 bool may_exceed(uint32_t bits, double gap) {
-  if (gap <= 0.0) return true;
+  if (!(gap > 0.0)) return true;  // NaN too: two banned tokens, -inf - -inf
   if (gap > kMaxNoise) return false;
   const int halvings = static_cast<int>(gap * 1.4426950408889634);
   return (uint64_t{~bits} >> (32 - halvings)) == 0;
