@@ -127,6 +127,7 @@ TEST(EngineLoop, TheDeadlineOfADynamicBatchWakesTheLoop) {
   const auto flag = std::make_shared<Flag>();
   ASSERT_TRUE(engine->submit(greedy_request({1, 2, 3}, 4), flag).ok());
   flag->ended.wait(false);
+  EXPECT_TRUE(engine->drain());  // the step's numbers are in
   EXPECT_EQ(engine->stats().steps, 4);
 }
 
