@@ -60,7 +60,7 @@ inline std::string make_zip(const std::vector<ZipMember>& members) {
     put(directory, 20, 2);
     put(directory, 20, 2);
     directory += fields;
-    put(directory, 0, 10);
+    directory.append(10, '\0');  // comment length, disk, attributes
     put(directory, out.size() + static_cast<uint64_t>(member.lie_offset), 4);
     directory += member.name;
     put(out, 0x04034b50, 4);
