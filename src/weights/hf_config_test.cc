@@ -131,7 +131,7 @@ TEST(HfConfig, FindsTheWindowLayers) {
   EXPECT_EQ(keys_of(qwen)["attention.sliding_window_pattern"], "fffw");
   qwen["layer_types"] = {"sliding_attention", "full_attention", "full_attention", "sliding_attention"};
   EXPECT_EQ(keys_of(qwen)["attention.sliding_window_pattern"], "wffw");
-  qwen["layer_types"] = {"sliding_attention"};
+  qwen["layer_types"] = json::array{"sliding_attention"};
   EXPECT_NE(keys_of(qwen)["error"].find("'layer_types' does not list 4 layers"), std::string::npos);
   qwen["layer_types"] = {"full_attention", "full_attention", "mamba", "full_attention"};
   EXPECT_NE(keys_of(qwen)["error"].find("layer 2"), std::string::npos);
