@@ -6,6 +6,7 @@ usage: template_oracle.py [--models FOLDER]    needs: pip install jinja2, and gg
 tools/template_cases.py            small cases by topic     -> tests/golden/templates/<topic>.json
 tests/golden/templates/families/   one template per family, rendered for every conversation of conversations.json
                                                             -> tests/golden/templates/families.json
+The small cases also seed the fuzzer: tests/fuzz/template.
 --models: the templates inside FOLDER/*.gguf for the same conversations -> models.json. It holds length and FNV-1a hash of
 each text, not the text: the templates are not ours.
 A topic is {"context", "cases"}; a case is {"template" | "family" + "conversation", "expected" | "error"}. error is the
@@ -94,6 +95,16 @@ def family_cases(env, folder):
             yield {"family": path.stem, "conversation": name, **result_of(env, source, full)}
 
 
+def write_seeds(folder, topics):
+    """Seeds of template_fuzz: cases that render, 40 to a file, a zero byte, the context."""
+    folder.mkdir(parents=True, exist_ok=True)
+    context = json.dumps(topics["context"], ensure_ascii=False)
+    for topic, templates in topics["templates"].items():
+        for at in range(0, len(templates), 40):
+            seed = "\n".join(templates[at:at + 40]) + "\0" + context
+            (folder / f"{topic}{at // 40}").write_bytes(seed.encode())
+
+
 def fnv1a64(data):
     value = 0xCBF29CE484222325
     for byte in data:
@@ -127,12 +138,16 @@ def main():
     env = environment()
     folder = root / "tests/golden/templates"
     context = template_cases.CONTEXT
+    rendered = {}
     for topic, templates in template_cases.topics().items():
         cases = [{"template": template, **result_of(env, template, context)} for template in templates]
         if topic == "random":  # most random expressions fail: keep some of those
             failed = [case for case in cases if "error" in case]
             cases = [case for case in cases if "expected" in case] + failed[:150]
         write(folder / f"{topic}.json", context, cases)
+        if topic != "random":
+            rendered[topic] = [case["template"] for case in cases if "expected" in case]
+    write_seeds(root / "tests/fuzz/template", {"context": context, "templates": rendered})
     write(folder / "families.json", {}, list(family_cases(env, folder)))
     if arguments.models:
         write(folder / "models.json", {}, list(model_cases(env, folder, arguments.models)))

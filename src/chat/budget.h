@@ -28,7 +28,7 @@ class Budget {
     if (steps_ < next_check_) return {};
     return check();
   }
-  Result<void> spend_bytes(size_t bytes) { return spend(static_cast<int64_t>(bytes / 64) + 1); }
+  Result<void> spend_bytes(size_t bytes) { return spend(static_cast<int64_t>(bytes / kBytesPerStep) + 1); }
 
   size_t memory_left() const { return limits_.max_memory_bytes - memory_bytes_; }
   Error out_of_memory() const;
@@ -37,6 +37,7 @@ class Budget {
  private:
   friend class MemoryCharge;
   friend class DepthGuard;
+  static constexpr size_t kBytesPerStep = 128;  // copying them costs less than a step, looking at each a few steps
   Result<void> check();
 
   RenderLimits limits_;

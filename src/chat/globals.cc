@@ -69,6 +69,12 @@ Result<Value> make_namespace(Interpreter& in, const Value&, const Arguments& arg
   return in.make_namespace(std::move(dict));
 }
 
+// A fresh object around values: as deep as a list of them, so as limited.
+Result<Value> limited_object(Interpreter& in, std::shared_ptr<Object> object) {
+  if (object->depth() > in.budget().limits().max_depth) return in.budget().too_deep();
+  return Value::object(std::move(object));
+}
+
 // cycler(a, b): next() gives a, b, a, ...
 class Cycler final : public Object {
  public:
@@ -115,7 +121,7 @@ std::optional<Value> Cycler::attribute(std::string_view name) {
 Result<Value> make_cycler(Interpreter& in, const Value&, const Arguments& arguments) {
   if (arguments.positional.empty() || !arguments.named.empty()) return render_error("cycler needs items");
   BRIO_TRY(Value items, Value::list(in.budget(), arguments.positional, ListForm::kTuple));
-  return Value::object(std::make_shared<Cycler>(std::move(items)));
+  return limited_object(in, std::make_shared<Cycler>(std::move(items)));
 }
 
 // joiner(separator): nothing on the first call, the separator on every other.
@@ -135,9 +141,9 @@ class Joiner final : public Object {
   bool used_ = false;
 };
 
-Result<Value> make_joiner(Interpreter&, const Value&, const Arguments& arguments) {
+Result<Value> make_joiner(Interpreter& in, const Value&, const Arguments& arguments) {
   BRIO_TRY(const Bound bound, Bound::bind(arguments, {"sep"}));
-  return Value::object(std::make_shared<Joiner>(bound[0] == nullptr ? Value::literal(", ") : *bound[0]));
+  return limited_object(in, std::make_shared<Joiner>(bound[0] == nullptr ? Value::literal(", ") : *bound[0]));
 }
 
 Result<Value> raise_exception(Interpreter& in, const Value&, const Arguments& arguments) {

@@ -119,6 +119,8 @@ TEST(Hostile, MemoryIsLimited) {
   expect_error("{{ [1]|batch(10000000000, 'x')|list }}", "more than");
   expect_error("{{ 'a'.zfill(10000000000) }}", "more than");
   expect_error("{{ ('\\n' * 100000)|indent(10000, true, true) }}", "more than");
+  expect_error("{{ ('\\n' * 100000000)|indent }}", "more than");
+  expect_error("{{ ('\\n' * 50000000).splitlines()|length }}", "more than");
   expect_error("{{ '%1000000s' * 1000 % ((1,) * 1000) }}", "more than");
   expect_error("{% for i in range(100000) %}{% set ns = namespace(a=range(1000)|list) %}{% endfor %}", "");
   expect_error("{{ '%9999999999s' % 1 }}", "more than");
@@ -144,7 +146,10 @@ TEST(Hostile, NestedValuesAreLimited) {
   expect_error("{% set ns = namespace(l={}) %}{% for i in range(100000) %}{% set ns.l = {'a': ns.l} %}{% endfor %}",
                "deeper");
   expect_error(
-      "{% set ns = namespace(l='x') %}{% for i in range(100000) %}{% set ns.l = cycler(ns.l).next %}{% endfor %}", "");
+      "{% set ns = namespace(l='x') %}{% for i in range(100000) %}{% set ns.l = cycler(ns.l).next %}{% endfor %}",
+      "deeper");
+  expect_error("{% set ns = namespace(l='x') %}{% for i in range(100000) %}{% set ns.l = joiner(ns.l) %}{% endfor %}",
+               "deeper");
   // A chain of namespaces is as deep as it likes, but must not overflow the stack when it goes.
   EXPECT_EQ(error_of("{% set ns = namespace() %}{% for i in range(100000) %}{% set ns.next = namespace(before=ns.next) "
                      "%}{% endfor %}"),

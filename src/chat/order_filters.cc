@@ -123,6 +123,8 @@ Result<Value> unique(Interpreter& in, const Value& self, const Arguments& argume
   BRIO_TRY(const Bound bound, Bound::bind(arguments, {"case_sensitive", "attribute"}));
   BRIO_TRY(const Value list, as_list(in.budget(), self));
   const KeyRule rule{bound[1], nullptr, bound.flag(0, false)};
+  constexpr size_t kKeyBytes = 256;  // entry, index node, spelling of the key
+  MemoryCharge charge;
   Dict seen;
   std::vector<Value> kept;
   for (const Value& item : list.items()) {
@@ -130,7 +132,9 @@ Result<Value> unique(Interpreter& in, const Value& self, const Arguments& argume
     BRIO_TRY(Value key, key_of(in, item, rule));
     const size_t before = seen.size();
     BRIO_TRY_OK(seen.set(std::move(key), Value::none()));
-    if (seen.size() > before) kept.push_back(item);
+    if (seen.size() == before) continue;
+    if (!charge.grow(in.budget(), kKeyBytes)) return in.budget().out_of_memory();
+    kept.push_back(item);
   }
   return Value::list(in.budget(), std::move(kept), ListForm::kGenerator);
 }

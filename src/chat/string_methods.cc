@@ -50,10 +50,10 @@ Result<Value> split(Interpreter& in, const Value& self, const Arguments& argumen
 Result<Value> splitlines(Interpreter& in, const Value& self, const Arguments& arguments) {
   BRIO_TRY(const Bound bound, Bound::bind(arguments, {"keepends"}));
   const LineEnds ends = bound.flag(0, false) ? LineEnds::kKeep : LineEnds::kDrop;
-  BRIO_TRY(std::vector<Text> lines, split_lines(in.budget(), self.text(), ends));
+  BRIO_TRY(const Lines lines, split_lines(in.budget(), self.text(), ends));
   std::vector<Value> values;
-  for (Text& line : lines) {
-    BRIO_TRY(Value value, Value::string(in.budget(), std::move(line)));
+  for (const LineRange& line : lines.ranges) {
+    BRIO_TRY(Value value, Value::string(in.budget(), self.text().slice(line.begin, line.end)));
     values.push_back(std::move(value));
   }
   return Value::list(in.budget(), std::move(values));

@@ -30,11 +30,12 @@
 namespace brio::chat {
 
 struct RenderLimits {
-  int64_t max_steps = 5'000'000;                // nodes evaluated, plus one per 64 bytes of text produced or compared
+  int64_t max_steps = 10'000'000;               // nodes evaluated, plus one per 128 bytes of text produced or compared
   size_t max_output_bytes = size_t{64} << 20;   // of the prompt
-  size_t max_memory_bytes = size_t{256} << 20;  // alive at once in values that the template made
+  size_t max_memory_bytes = size_t{192} << 20;  // alive at once in values and text under construction
   int max_depth = 800;                          // of nested evaluation, macro calls and nested lists
   std::chrono::milliseconds max_time{5000};     // wall clock; the steps usually end first
+};     // wall clock; the steps usually end first
 };
 
 class Template {

@@ -76,14 +76,15 @@ Result<Value> indent(Interpreter& in, const Value& self, const Arguments& argume
   }
   Text text = *source;
   text.append("\n", true);  // so that a final newline counts as the end of a line, as in jinja2
-  BRIO_TRY(const std::vector<Text> lines, split_lines(in.budget(), text, LineEnds::kDrop));
+  BRIO_TRY(const Lines lines, split_lines(in.budget(), text, LineEnds::kDrop));
   const bool blank = bound.flag(2, false);
   TextBuilder out(in.budget());
   if (bound.flag(1, false)) out.append(prefix);
-  for (size_t i = 0; i < lines.size() && !out.full(); ++i) {
+  for (size_t i = 0; i < lines.ranges.size() && !out.full(); ++i) {
+    const LineRange line = lines.ranges[i];
     if (i > 0) out.append("\n", true);
-    if (i > 0 && (blank || !lines[i].empty())) out.append(prefix);
-    out.append(lines[i]);
+    if (i > 0 && (blank || line.begin < line.end)) out.append(prefix);
+    out.append(text, line.begin, line.end);
   }
   return out.finish_value();
 }

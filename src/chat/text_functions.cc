@@ -200,21 +200,25 @@ Result<Value> split_right(Budget& budget, const Text& text, const Text* separato
   return Value::list(budget, std::move(parts));
 }
 
-Result<std::vector<Text>> split_lines(Budget& budget, const Text& text, LineEnds ends) {
+Result<Lines> split_lines(Budget& budget, const Text& text, LineEnds ends) {
   BRIO_TRY_OK(budget.spend_bytes(text.size() * 4));
   const std::string_view bytes = text.bytes();
-  std::vector<Text> lines;
+  Lines lines;
   size_t begin = 0;
+  const auto add = [&](size_t end, size_t next) {
+    lines.ranges.push_back({begin, ends == LineEnds::kKeep ? next : end});
+    begin = next;
+    return lines.charge.grow(budget, 2 * sizeof(LineRange));  // a vector may have twice the room it needs
+  };
   for (size_t at = 0; at < bytes.size();) {
     size_t next = at + character_bytes(bytes, at);
     if (is_line_end(character_at(bytes, at))) {
       if (bytes[at] == '\r' && next < bytes.size() && bytes[next] == '\n') ++next;
-      lines.push_back(text.slice(begin, ends == LineEnds::kKeep ? next : at));
-      begin = next;
+      if (!add(at, next)) return budget.out_of_memory();
     }
     at = next;
   }
-  if (begin < bytes.size()) lines.push_back(text.slice(begin, bytes.size()));
+  if (begin < bytes.size() && !add(bytes.size(), bytes.size())) return budget.out_of_memory();
   return lines;
 }
 

@@ -26,7 +26,14 @@ Result<Value> replaced(Budget& budget, const Text& text, const Text& from, const
 Result<Value> split_left(Budget& budget, const Text& text, const Text* separator, int64_t most);
 Result<Value> split_right(Budget& budget, const Text& text, const Text* separator, int64_t most);
 enum class LineEnds : uint8_t { kDrop, kKeep };
-Result<std::vector<Text>> split_lines(Budget& budget, const Text& text, LineEnds ends);
+struct LineRange {
+  size_t begin, end;  // bytes
+};
+struct Lines {
+  std::vector<LineRange> ranges;
+  MemoryCharge charge;
+};
+Result<Lines> split_lines(Budget& budget, const Text& text, LineEnds ends);
 
 // Padded to `width` characters; align '<' (text first), '>' or '^' (both sides).
 Result<Value> padded(Budget& budget, const Text& text, int64_t width, const Text& fill, char align);
