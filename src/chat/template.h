@@ -35,7 +35,6 @@ struct RenderLimits {
   size_t max_memory_bytes = size_t{192} << 20;  // alive at once in values and text under construction
   int max_depth = 800;                          // of nested evaluation, macro calls and nested lists
   std::chrono::milliseconds max_time{5000};     // wall clock; the steps usually end first
-};     // wall clock; the steps usually end first
 };
 
 class Template {
