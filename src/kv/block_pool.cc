@@ -35,10 +35,10 @@ bool BlockPool::give_back(BlockId block) {
   BRIO_CHECK(given.references > 0, "block {} given back twice", block);
   if (--given.references > 0) return false;
   Record& sentinel = records_.back();
-  given.previous = sentinel.previous;
-  given.next = num_blocks_;
-  records_[static_cast<size_t>(sentinel.previous)].next = block;
-  sentinel.previous = block;
+  given.previous = num_blocks_;
+  given.next = sentinel.next;
+  records_[static_cast<size_t>(sentinel.next)].previous = block;
+  sentinel.next = block;
   ++num_free_;
   return true;
 }

@@ -1,8 +1,9 @@
 // BlockPool: which physical blocks of one KV group are free and how many tables hold each of the others. Ids only, no
 // memory. Every operation is O(1). Owned by KvCache; the engine's thread.
 //
-// The free list is doubly linked through the records and first-in first-out: what was given back longest ago is taken
-// first, so a prefix tree can keep freed blocks findable and pull one out of the middle.
+// What was given back last is taken first: its memory is touched and warm, and a quiet engine stays small. The free
+// list is doubly linked through the records, so that a prefix tree can keep blocks at its other end and pull one out of
+// the middle.
 #pragma once
 
 #include <cstdint>

@@ -46,15 +46,17 @@ TEST(BlockPool, RandomHistoriesAgreeWithASetOfFreeIds) {
   }
 }
 
-TEST(BlockPool, TakesWhatWasGivenBackLongestAgo) {
-  BlockPool pool(3);
-  const BlockId a = pool.take(), b = pool.take(), c = pool.take();
+TEST(BlockPool, TakesWhatWasGivenBackLast) {
+  BlockPool pool(5);
+  const BlockId a = pool.take();
+  const BlockId b = pool.take();
+  const BlockId c = pool.take();
   pool.give_back(b);
   pool.give_back(c);
   pool.give_back(a);
-  EXPECT_EQ(pool.take(), b);
-  EXPECT_EQ(pool.take(), c);
   EXPECT_EQ(pool.take(), a);
+  EXPECT_EQ(pool.take(), c);
+  EXPECT_EQ(pool.take(), b);
 }
 
 TEST(BlockPoolDeathTest, MisuseIsCaught) {
