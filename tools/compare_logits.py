@@ -105,7 +105,8 @@ def main():
             for name, score in scores.items():
                 for field, values in vars(score).items():
                     getattr(total.setdefault(name, Score()), field).extend(values)
-    report("all", total)
+    if total:
+        report("all", total)
 
 
 if __name__ == "__main__":

@@ -17,8 +17,8 @@ namespace brio {
 
 }  // namespace brio
 
-#define BRIO_CHECK(condition, ...)                                                                    \
-  do {                                                                                                \
+#define BRIO_CHECK(condition, ...)                                                                       \
+  do {                                                                                                   \
     if (!(condition)) ::brio::check_failed(__FILE__, __LINE__, #condition, fmt::format("" __VA_ARGS__)); \
   } while (false)
 #ifdef NDEBUG

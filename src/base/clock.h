@@ -29,7 +29,11 @@ inline const Clock& Clock::steady() {
   return clock;
 }
 
-inline double to_seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
-inline double to_ms(Duration duration) { return std::chrono::duration<double, std::milli>(duration).count(); }
+inline double to_seconds(Duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+inline double to_ms(Duration duration) {
+  return std::chrono::duration<double, std::milli>(duration).count();
+}
 
 }  // namespace brio

@@ -46,9 +46,12 @@ std::vector<std::string> cgroup_directories() {
 
 std::string_view name(Isa isa) {
   switch (isa) {
-    case Isa::kScalar: return "scalar";
-    case Isa::kAvx2: return "avx2";
-    case Isa::kAvx512: return "avx512";
+    case Isa::kScalar:
+      return "scalar";
+    case Isa::kAvx2:
+      return "avx2";
+    case Isa::kAvx512:
+      return "avx512";
   }
   return "unknown";
 }
@@ -57,8 +60,10 @@ bool cpu_supports(Isa isa) {
 #if defined(__x86_64__)
   __builtin_cpu_init();
   switch (isa) {
-    case Isa::kScalar: return true;
-    case Isa::kAvx2: return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
+    case Isa::kScalar:
+      return true;
+    case Isa::kAvx2:
+      return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
     case Isa::kAvx512:
       return cpu_supports(Isa::kAvx2) && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
              __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
@@ -80,7 +85,8 @@ Result<Isa> choose_isa() {
   }
   for (Isa isa : {Isa::kScalar, Isa::kAvx2, Isa::kAvx512}) {
     if (name(isa) != forced) continue;
-    if (!cpu_supports(isa)) return error(ErrorCode::kUnsupported, "BRIO_ISA={}: this CPU ({}) does not have it", forced, cpu_model());
+    if (!cpu_supports(isa))
+      return error(ErrorCode::kUnsupported, "BRIO_ISA={}: this CPU ({}) does not have it", forced, cpu_model());
     return isa;
   }
   return error(ErrorCode::kInvalidArgument, "BRIO_ISA={}: not one of scalar, avx2, avx512", forced);
@@ -134,11 +140,17 @@ std::string cpu_model() {
 namespace {
 constexpr unsigned kFlushAndDenormalsZero = 0x8040;  // MXCSR bits 15 (FTZ) and 6 (DAZ)
 }
-void set_float_mode() { _mm_setcsr(_mm_getcsr() | kFlushAndDenormalsZero); }
-bool float_mode_is_set() { return (_mm_getcsr() & kFlushAndDenormalsZero) == kFlushAndDenormalsZero; }
+void set_float_mode() {
+  _mm_setcsr(_mm_getcsr() | kFlushAndDenormalsZero);
+}
+bool float_mode_is_set() {
+  return (_mm_getcsr() & kFlushAndDenormalsZero) == kFlushAndDenormalsZero;
+}
 #else
 void set_float_mode() {}
-bool float_mode_is_set() { return true; }
+bool float_mode_is_set() {
+  return true;
+}
 #endif
 
 }  // namespace brio

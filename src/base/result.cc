@@ -37,8 +37,14 @@ const CodeRow& row(ErrorCode code) {
 
 }  // namespace
 
-std::string_view name(ErrorCode code) { return row(code).name; }
-int http_status(ErrorCode code) { return row(code).http_status; }
-int exit_code(ErrorCode code) { return row(code).exit_code; }
+std::string_view name(ErrorCode code) {
+  return row(code).name;
+}
+int http_status(ErrorCode code) {
+  return row(code).http_status;
+}
+int exit_code(ErrorCode code) {
+  return row(code).exit_code;
+}
 
 }  // namespace brio

@@ -19,21 +19,21 @@
 namespace brio {
 
 enum class ErrorCode {
-  kInvalidArgument,         // a flag, field or value the caller gave
-  kInvalidFile,             // bytes of a file that are not what they claim
-  kNotFound,                // no such file, model, route
-  kUnsupported,             // well formed, but brio cannot do it
-  kContextLengthExceeded,   // prompt (or prompt + max_tokens) beyond the context
-  kOverloaded,              // a queue limit: try again later
-  kOutOfMemory,             // a memory budget
-  kUnavailable,             // loading or draining
-  kCancelled,               // the client went away or asked to stop
-  kTimeout,                 // a deadline passed
-  kNetwork,                 // a peer failed or cannot be reached
-  kIo,                      // the operating system refused
-  kChecksum,                // bytes differ from their digest
-  kNumeric,                 // NaN or infinite logits
-  kInternal,                // a fault of brio's own, survived
+  kInvalidArgument,        // a flag, field or value the caller gave
+  kInvalidFile,            // bytes of a file that are not what they claim
+  kNotFound,               // no such file, model, route
+  kUnsupported,            // well formed, but brio cannot do it
+  kContextLengthExceeded,  // prompt (or prompt + max_tokens) beyond the context
+  kOverloaded,             // a queue limit: try again later
+  kOutOfMemory,            // a memory budget
+  kUnavailable,            // loading or draining
+  kCancelled,              // the client went away or asked to stop
+  kTimeout,                // a deadline passed
+  kNetwork,                // a peer failed or cannot be reached
+  kIo,                     // the operating system refused
+  kChecksum,               // bytes differ from their digest
+  kNumeric,                // NaN or infinite logits
+  kInternal,               // a fault of brio's own, survived
 };
 
 std::string_view name(ErrorCode code);  // "invalid_argument", ...
@@ -98,7 +98,7 @@ class [[nodiscard]] Result<void> {
   if (!result.ok()) return std::move(result).error(); \
   declaration = std::move(result).value()
 #define BRIO_TRY(declaration, ...) BRIO_TRY_IMPL(BRIO_CONCAT(brio_result_, __COUNTER__), declaration, __VA_ARGS__)
-#define BRIO_TRY_OK(...)                                                       \
-  do {                                                                         \
+#define BRIO_TRY_OK(...)                                                                            \
+  do {                                                                                              \
     if (auto brio_status = (__VA_ARGS__); !brio_status.ok()) return std::move(brio_status).error(); \
   } while (false)

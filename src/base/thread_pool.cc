@@ -48,7 +48,9 @@ ThreadPool::~ThreadPool() {
   for (std::thread& worker : workers_) worker.join();
 }
 
-void ThreadPool::enter_float_mode() { set_float_mode(); }
+void ThreadPool::enter_float_mode() {
+  set_float_mode();
+}
 
 void ThreadPool::run_erased(Job job, void* context) {
   enter_float_mode();

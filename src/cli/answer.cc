@@ -14,7 +14,9 @@ namespace {
 
 std::atomic<bool> interrupted{false};
 
-extern "C" void on_interrupt(int) { interrupted.store(true); }
+extern "C" void on_interrupt(int) {
+  interrupted.store(true);
+}
 
 // Routes SIGINT to `interrupted` while an answer runs.
 class InterruptGuard {

@@ -62,7 +62,7 @@ std::string timing_line(const Answer& answer);
 struct ChatOptions {
   engine::GenerateRequest request;  // sampling and limits of every answer; the prompt is filled in
   std::string system;
-  bool raw = false;                 // no template: every line is continued on its own
+  bool raw = false;  // no template: every line is continued on its own
 };
 Result<void> chat(Runner& runner, const ChatOptions& options);
 

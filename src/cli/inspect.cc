@@ -1,6 +1,6 @@
 // inspect: what a model file holds, without loading it.
-#include <CLI/CLI.hpp>
 #include <unistd.h>
+#include <CLI/CLI.hpp>
 
 #include <cstdio>
 #include <map>
@@ -25,13 +25,17 @@ struct TypeTotal {
   int64_t bytes = 0;
 };
 
-std::string shape_text(const std::vector<int64_t>& dims) { return fmt::format("[{}]", fmt::join(dims, ", ")); }
+std::string shape_text(const std::vector<int64_t>& dims) {
+  return fmt::format("[{}]", fmt::join(dims, ", "));
+}
 
 void print_config(const model::Config& config) {
   const char* kind = config.num_kv_heads == config.num_heads ? "MHA" : config.num_kv_heads == 1 ? "MQA" : "GQA";
   fmt::print("layers             {}\n", config.num_layers);
-  fmt::print("hidden             {}   feed-forward {}   vocabulary {}\n", config.hidden, config.feed_forward, config.vocab);
-  fmt::print("heads              {} query, {} KV of {} ({})\n", config.num_heads, config.num_kv_heads, config.head_dim, kind);
+  fmt::print("hidden             {}   feed-forward {}   vocabulary {}\n", config.hidden, config.feed_forward,
+             config.vocab);
+  fmt::print("heads              {} query, {} KV of {} ({})\n", config.num_heads, config.num_kv_heads, config.head_dim,
+             kind);
   int windows = 0;
   int window = 0;
   for (const int size : config.windows) {
@@ -81,7 +85,8 @@ Result<void> inspect(const Flags& flags) {
 
 void add_inspect_command(CLI::App& app, int& exit_code) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* command = app.add_subcommand("inspect", "Show what a model file holds: architecture, tensors, KV bytes, context");
+  CLI::App* command =
+      app.add_subcommand("inspect", "Show what a model file holds: architecture, tensors, KV bytes, context");
   command->add_option("MODEL", flags->model, "A model's name, a .gguf file or a safetensors folder")->required();
   command->add_flag("--metadata", flags->metadata, "Every metadata key");
   command->add_flag("--tensors", flags->tensors, "Every tensor with its type and shape");

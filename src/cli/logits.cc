@@ -93,14 +93,21 @@ void add_logits_command(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("logits", "Write the fp32 logits of a text and print their SHA-256");
   command->add_option("MODEL", flags->model, "A model's name, a .gguf file or a safetensors folder")->required();
   CLI::Option* text = command->add_option("-p,--prompt", flags->text, "The text");
-  CLI::Option* file = command->add_option("-f,--file", flags->file, "Read the text from a file; - is standard input")->excludes(text);
-  command->add_option("--tokens", flags->tokens, "Token ids instead of a text: 1,2,3")->delimiter(',')->excludes(text)->excludes(file);
+  CLI::Option* file =
+      command->add_option("-f,--file", flags->file, "Read the text from a file; - is standard input")->excludes(text);
+  command->add_option("--tokens", flags->tokens, "Token ids instead of a text: 1,2,3")
+      ->delimiter(',')
+      ->excludes(text)
+      ->excludes(file);
   command->add_flag("--special", flags->special, "Recognise control tokens in the text");
   command->add_flag("--last", flags->last, "The last position only");
   command->add_option("--npy", flags->npy, "Where to write them: fp32 [num_tokens, vocab], row by row");
-  command->add_option("--numerics", flags->numerics, "default, or fp32: exact weights and fp32 everywhere")->capture_default_str();
+  command->add_option("--numerics", flags->numerics, "default, or fp32: exact weights and fp32 everywhere")
+      ->capture_default_str();
   command->add_option("--threads", flags->threads, "Compute threads (default: the cores this process may use)");
-  command->add_option("--chunk", flags->chunk, "Positions per step; never changes a bit")->check(CLI::Range(1, 512))->capture_default_str();
+  command->add_option("--chunk", flags->chunk, "Positions per step; never changes a bit")
+      ->check(CLI::Range(1, 512))
+      ->capture_default_str();
   command->callback([flags, text, &exit_code] {
     flags->has_text = text->count() > 0;
     exit_code = run_command([&] { return logits(*flags); });

@@ -12,7 +12,9 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", brio::cli::version_text);
   app.require_subcommand(1);
   app.fallthrough(false);
-  app.footer("Start with:  brio run smollm2-135m -p \"Why is the sky blue?\"\nEach command explains itself: brio COMMAND --help");
+  app.footer(
+      "Start with:  brio run smollm2-135m -p \"Why is the sky blue?\"\nEach command explains itself: brio COMMAND "
+      "--help");
   brio::cli::add_run_command(app, exit_code);
   brio::cli::add_serve_command(app, exit_code);
   brio::cli::add_store_commands(app, exit_code);

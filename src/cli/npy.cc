@@ -63,14 +63,17 @@ Result<NpyReader> NpyReader::open(const std::string& path) {
   if (!reader.file_) return error(ErrorCode::kNotFound, "{}: {}", path, std::strerror(errno));
   char start[10];
   if (std::fread(start, 1, sizeof(start), reader.file_.get()) != sizeof(start)) return io_error(path);
-  if (std::string_view(start, 8) != kMagic) return error(ErrorCode::kInvalidFile, "{}: not a .npy file of version 1.0", path);
-  const auto length = static_cast<size_t>(static_cast<unsigned char>(start[8]) | static_cast<unsigned char>(start[9]) << 8);
+  if (std::string_view(start, 8) != kMagic)
+    return error(ErrorCode::kInvalidFile, "{}: not a .npy file of version 1.0", path);
+  const auto length =
+      static_cast<size_t>(static_cast<unsigned char>(start[8]) | static_cast<unsigned char>(start[9]) << 8);
   std::string header(length, '\0');
   if (std::fread(header.data(), 1, length, reader.file_.get()) != length) return io_error(path);
-  if (header.find("'descr': '<f4'") == std::string::npos || header.find("'fortran_order': False") == std::string::npos ||
+  if (header.find("'descr': '<f4'") == std::string::npos ||
+      header.find("'fortran_order': False") == std::string::npos ||
       !parse_shape(header, reader.rows_, reader.columns_)) {
-    return error(ErrorCode::kInvalidFile, "{}: expected a 2-dimensional fp32 array in C order, the header says {}", path,
-                 header);
+    return error(ErrorCode::kInvalidFile, "{}: expected a 2-dimensional fp32 array in C order, the header says {}",
+                 path, header);
   }
   std::error_code failure;
   const auto size = static_cast<int64_t>(std::filesystem::file_size(path, failure));

@@ -67,17 +67,19 @@ class Tally {
     const auto n = static_cast<double>(predictions_);
     const double mean = loss_ / n;
     const double error = std::sqrt(std::max(0.0, loss_squared_ / n - mean * mean) / n);
-    fmt::print("perplexity          {:.4f} +- {:.4f} ({} predictions, windows of {})\n", std::exp(mean), std::exp(mean) * error,
-               predictions_, context);
+    fmt::print("perplexity          {:.4f} +- {:.4f} ({} predictions, windows of {})\n", std::exp(mean),
+               std::exp(mean) * error, predictions_, context);
     if (flags.against.empty() || kl_.empty()) return;
     std::sort(kl_.begin(), kl_.end());
     double sum = 0.0;
     for (const double kl : kl_) sum += kl;
     const double count = static_cast<double>(kl_.size());
     const size_t p99 = std::min(kl_.size() - 1, static_cast<size_t>(std::ceil(0.99 * count)) - 1);
-    fmt::print("KL to {}\n  mean              {:.6f} nats (first position of a window apart)\n  99th percentile   {:.6f}\n",
-               flags.against, sum / count, kl_[p99]);
-    if (!first_kl_.empty()) fmt::print("  first position    {:.6f}\n", *std::max_element(first_kl_.begin(), first_kl_.end()));
+    fmt::print(
+        "KL to {}\n  mean              {:.6f} nats (first position of a window apart)\n  99th percentile   {:.6f}\n",
+        flags.against, sum / count, kl_[p99]);
+    if (!first_kl_.empty())
+      fmt::print("  first position    {:.6f}\n", *std::max_element(first_kl_.begin(), first_kl_.end()));
     fmt::print("  same top token    {:.3f} %\n", 100.0 * static_cast<double>(agreements_) / count);
   }
 
@@ -96,13 +98,16 @@ Result<void> perplexity(const Flags& flags) {
   options.num_threads = flags.threads;
   options.limits = {64, 64};
   BRIO_TRY(const server::LoadedModel loaded, server::load_model(flags.model, options));
-  BRIO_TRY(const std::vector<int32_t> tokens, loaded.tokenizer->encode(text, tokenizer::Trust::kUntrusted, tokenizer::AddSpecial::kYes));
-  if (tokens.size() < 2) return error(ErrorCode::kInvalidArgument, "{}: {} tokens, at least 2 are needed", flags.file, tokens.size());
+  BRIO_TRY(const std::vector<int32_t> tokens,
+           loaded.tokenizer->encode(text, tokenizer::Trust::kUntrusted, tokenizer::AddSpecial::kYes));
+  if (tokens.size() < 2)
+    return error(ErrorCode::kInvalidArgument, "{}: {} tokens, at least 2 are needed", flags.file, tokens.size());
   std::optional<NpyReader> reference;
   std::vector<float> expected(static_cast<size_t>(loaded.model->config().vocab));
   if (!flags.against.empty()) {
     BRIO_TRY(reference, NpyReader::open(flags.against));
-    if (reference->columns() != static_cast<int64_t>(expected.size()) || reference->rows() != static_cast<int64_t>(tokens.size())) {
+    if (reference->columns() != static_cast<int64_t>(expected.size()) ||
+        reference->rows() != static_cast<int64_t>(tokens.size())) {
       return error(ErrorCode::kInvalidFile, "{}: [{}, {}], expected [{}, {}] for this text and model", flags.against,
                    reference->rows(), reference->columns(), tokens.size(), expected.size());
     }
@@ -113,11 +118,13 @@ Result<void> perplexity(const Flags& flags) {
   Tally tally;
   ProgressLine progress("perplexity");
   for (size_t begin = 0; begin < tokens.size(); begin += static_cast<size_t>(context)) {
-    const std::span<const int32_t> window = std::span(tokens).subspan(begin, std::min(static_cast<size_t>(context), tokens.size() - begin));
+    const std::span<const int32_t> window =
+        std::span(tokens).subspan(begin, std::min(static_cast<size_t>(context), tokens.size() - begin));
     BRIO_TRY_OK(scorer.score(window, [&](int position, std::span<const float> row) -> Result<void> {
       const size_t at = begin + static_cast<size_t>(position);
       progress.fraction(static_cast<double>(at) / static_cast<double>(tokens.size()));
-      if (static_cast<size_t>(position) + 1 < window.size()) tally.add_prediction(row, window[static_cast<size_t>(position) + 1]);
+      if (static_cast<size_t>(position) + 1 < window.size())
+        tally.add_prediction(row, window[static_cast<size_t>(position) + 1]);
       if (reference) {
         BRIO_TRY_OK(reference->read_row(expected));
         tally.add_comparison(position, expected, row);
@@ -137,11 +144,14 @@ void add_perplexity_command(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("perplexity", "Measure how well a model predicts a text");
   command->add_option("MODEL", flags->model, "A model's name, a .gguf file or a safetensors folder")->required();
   command->add_option("-f,--file", flags->file, "The text; - is standard input")->required();
-  CLI::Option* context = command->add_option("--ctx", flags->context, "Tokens per window; windows do not see each other (with --against: the whole text)");
+  CLI::Option* context = command->add_option(
+      "--ctx", flags->context, "Tokens per window; windows do not see each other (with --against: the whole text)");
   context->check(CLI::Range(2, 1 << 24))->capture_default_str();
   command->add_option("--against", flags->against,
-                      "Reference logits of the same text and windows (brio logits --npy): adds mean and 99th-percentile KL and top-1 agreement");
-  command->add_option("--numerics", flags->numerics, "default, or fp32: exact weights and fp32 everywhere")->capture_default_str();
+                      "Reference logits of the same text and windows (brio logits --npy): adds mean and "
+                      "99th-percentile KL and top-1 agreement");
+  command->add_option("--numerics", flags->numerics, "default, or fp32: exact weights and fp32 everywhere")
+      ->capture_default_str();
   command->add_option("--threads", flags->threads, "Compute threads (default: the cores this process may use)");
   command->callback([flags, context, &exit_code] {
     flags->has_context = context->count() > 0;

@@ -46,7 +46,8 @@ boost::json::object to_json(const Answer& answer, double load_ms) {
             {"tokens_per_second", tokens_per_second}}}};
 }
 
-Result<std::vector<int32_t>> encode_prompt(const server::LoadedModel& loaded, const Flags& flags, const std::string& text) {
+Result<std::vector<int32_t>> encode_prompt(const server::LoadedModel& loaded, const Flags& flags,
+                                           const std::string& text) {
   if (flags.raw || !loaded.chat_template) {
     return server::completion_prompt(loaded, text);
   }
@@ -81,7 +82,8 @@ Result<void> run(Flags& flags) {
   std::string text = flags.text;
   const bool from_stdin = flags.dash == "-";
   if (!flags.dash.empty() && !from_stdin) {
-    return error(ErrorCode::kInvalidArgument, "'{}': only - is allowed after MODEL; a prompt goes behind -p", flags.dash);
+    return error(ErrorCode::kInvalidArgument, "'{}': only - is allowed after MODEL; a prompt goes behind -p",
+                 flags.dash);
   }
   if (flags.has_file || from_stdin) {
     BRIO_TRY(text, read_text(from_stdin ? "-" : flags.file));
@@ -89,7 +91,9 @@ Result<void> run(Flags& flags) {
   BRIO_TRY(Runner runner, load_runner(flags.runner));
   if (!runner.loaded.chat_template && !flags.raw) {
     flags.raw = true;
-    fmt::print(stderr, "{}\n", dim(runner.loaded.name + " is a base model without a chat template: it continues the raw text", STDERR_FILENO));
+    fmt::print(
+        stderr, "{}\n",
+        dim(runner.loaded.name + " is a base model without a chat template: it continues the raw text", STDERR_FILENO));
   }
   if (flags.has_text || flags.has_file || from_stdin) return answer_once(runner, flags, text);
   if (flags.json) return error(ErrorCode::kInvalidArgument, "--json needs a prompt: -p, -f or -");
@@ -99,14 +103,16 @@ Result<void> run(Flags& flags) {
 void add_sampling_flags(CLI::App& command, Flags& flags) {
   engine::SamplingParams& sampling = flags.request.sampling;
   sampling.temperature = 0.0F;
-  command.add_option("-n,--max-tokens", flags.max_tokens, "Most tokens to generate (default: to the end of the context)")
+  command
+      .add_option("-n,--max-tokens", flags.max_tokens, "Most tokens to generate (default: to the end of the context)")
       ->check(CLI::NonNegativeNumber);
   command.add_option("--temperature", sampling.temperature,
                      "0: always the likeliest token, the same answer every time (default); higher: more varied");
   command.add_option("--top-k", sampling.top_k, "Sample from the k likeliest tokens only (0: all)");
   command.add_option("--top-p", sampling.top_p, "Sample from the likeliest tokens whose probabilities reach p");
   command.add_option("--min-p", sampling.min_p, "Leave out tokens below this share of the likeliest one's probability");
-  command.add_option("--repetition-penalty", sampling.repetition_penalty, "Above 1: makes repeating tokens less likely");
+  command.add_option("--repetition-penalty", sampling.repetition_penalty,
+                     "Above 1: makes repeating tokens less likely");
   command.add_option("--seed", flags.seed, "Repeat a random answer");
   command.add_option("--stop", flags.request.stop, "End the answer before this text (may be given several times)")
       ->allow_extra_args(false);
@@ -124,7 +130,8 @@ void add_run_command(CLI::App& app, int& exit_code) {
   CLI::Option* file = command->add_option("-f,--file", flags->file, "Read the prompt from a file")->excludes(text);
   command->add_option("--system", flags->system, "A system message in front of the conversation");
   command->add_flag("--raw", flags->raw, "Continue the text as it stands, without the chat template");
-  command->add_flag("--json", flags->json, "Print {text, tokens, finish_reason, usage, timings} when done, instead of streaming");
+  command->add_flag("--json", flags->json,
+                    "Print {text, tokens, finish_reason, usage, timings} when done, instead of streaming");
   add_sampling_flags(*command, *flags);
   command->add_option("--ctx", flags->runner.context, "Tokens of context (default: what the model was trained for)");
   command->add_option("--threads", flags->runner.threads, "Compute threads (default: the cores this process may use)");

@@ -35,7 +35,8 @@ void print_row(const std::string& name, bool here, int64_t size, const std::stri
 
 Result<void> list_models() {
   const hub::Store store;
-  fmt::print("{}\n", bold(fmt::format("{:<22} {:<5} {:>10}  {:<11} {}", "NAME", "HERE", "SIZE", "LICENCE", "ABOUT"), STDOUT_FILENO));
+  fmt::print("{}\n", bold(fmt::format("{:<22} {:<5} {:>10}  {:<11} {}", "NAME", "HERE", "SIZE", "LICENCE", "ABOUT"),
+                          STDOUT_FILENO));
   for (const hub::CatalogueEntry& entry : hub::catalogue()) {
     print_row(entry.name, store.has(entry.name), entry.size_bytes, entry.licence, entry.description);
   }

@@ -76,7 +76,8 @@ Result<void> render(const Flags& flags) {
   BRIO_TRY(const std::vector<tokenizer::TextPiece> pieces, loaded.chat_template.render(context, now));
   if (flags.pieces) {
     for (const auto& piece : pieces) {
-      fmt::print("{}{}\n", piece.allow_special ? "template  " : "context   ", boost::json::serialize(boost::json::value(piece.text)));
+      fmt::print("{}{}\n", piece.allow_special ? "template  " : "context   ",
+                 boost::json::serialize(boost::json::value(piece.text)));
     }
     return {};
   }
@@ -91,11 +92,13 @@ void add_template_command(CLI::App& app, int& exit_code) {
   auto flags = std::make_shared<Flags>();
   CLI::App* command = app.add_subcommand("template", "Show the prompt that a chat template makes of a conversation");
   command->add_option("SOURCE", flags->source, "A model, or a FILE.jinja")->required();
-  command->add_option("-f,--file", flags->conversation,
-                      "JSON: {messages, tools, add_generation_prompt, bos_token, eos_token, now (Unix seconds), ...}; "
-                      "- is standard input")
+  command
+      ->add_option("-f,--file", flags->conversation,
+                   "JSON: {messages, tools, add_generation_prompt, bos_token, eos_token, now (Unix seconds), ...}; "
+                   "- is standard input")
       ->required();
-  command->add_flag("--pieces", flags->pieces, "Show which text comes from the template and which from the conversation");
+  command->add_flag("--pieces", flags->pieces,
+                    "Show which text comes from the template and which from the conversation");
   command->callback([flags, &exit_code] {
     exit_code = run_command([&] {
       try {

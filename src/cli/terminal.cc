@@ -27,8 +27,12 @@ std::string format_seconds(double seconds) {
 bool is_terminal(int descriptor) {
   return isatty(descriptor) != 0 && std::getenv("NO_COLOR") == nullptr && std::getenv("TERM") != nullptr;
 }
-std::string dim(const std::string& text, int descriptor) { return styled("2", text, descriptor); }
-std::string bold(const std::string& text, int descriptor) { return styled("1", text, descriptor); }
+std::string dim(const std::string& text, int descriptor) {
+  return styled("2", text, descriptor);
+}
+std::string bold(const std::string& text, int descriptor) {
+  return styled("1", text, descriptor);
+}
 
 std::string format_bytes(int64_t bytes) {
   const char* const units[] = {"B", "kB", "MB", "GB", "TB"};
@@ -53,7 +57,9 @@ void ProgressLine::show(const std::string& stage, int64_t bytes, int64_t total, 
   draw(total > 0 ? static_cast<double>(bytes) / static_cast<double>(total) : 0.0, detail);
 }
 
-void ProgressLine::fraction(double done) { draw(done, ""); }
+void ProgressLine::fraction(double done) {
+  draw(done, "");
+}
 
 void ProgressLine::draw(double done, const std::string& detail) {
   const auto now = steady_clock::now();

@@ -9,7 +9,7 @@
 namespace brio::cli {
 
 bool is_terminal(int descriptor);
-std::string dim(const std::string& text, int descriptor);   // grey on a terminal, unchanged elsewhere
+std::string dim(const std::string& text, int descriptor);  // grey on a terminal, unchanged elsewhere
 std::string bold(const std::string& text, int descriptor);
 
 std::string format_bytes(int64_t bytes);  // "98.4 MB"
@@ -24,7 +24,7 @@ class ProgressLine {
   // Of a download's stage; total 0 and rate 0: unknown.
   void show(const std::string& stage, int64_t bytes, int64_t total, double bytes_per_second,
             std::optional<double> seconds_left);
-  void finish();                            // clears the line
+  void finish();  // clears the line
 
  private:
   void draw(double done, const std::string& detail);

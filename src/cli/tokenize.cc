@@ -52,7 +52,8 @@ Result<void> tokenize(const Flags& flags) {
     fmt::print("{}\n", fmt::join(ids, " "));
     return {};
   }
-  for (const int32_t id : ids) fmt::print("{:>7}  {}\n", id, quoted(tokenizer->piece(id, tokenizer::RenderSpecial::kYes)));
+  for (const int32_t id : ids)
+    fmt::print("{:>7}  {}\n", id, quoted(tokenizer->piece(id, tokenizer::RenderSpecial::kYes)));
   return {};
 }
 
@@ -69,7 +70,8 @@ Result<std::vector<int32_t>> parse_ids(const std::string& text, int32_t vocab) {
     int32_t id = 0;
     const auto [next, status] = std::from_chars(at, end, id);
     if (status != std::errc{} || id < 0 || id >= vocab) {
-      return error(ErrorCode::kInvalidArgument, "byte {}: not a token id between 0 and {}", at - text.data(), vocab - 1);
+      return error(ErrorCode::kInvalidArgument, "byte {}: not a token id between 0 and {}", at - text.data(),
+                   vocab - 1);
     }
     ids.push_back(id);
     at = next;

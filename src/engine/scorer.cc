@@ -49,7 +49,8 @@ Result<void> Scorer::score(std::span<const int32_t> tokens, const OnLogits& on_l
   return result;
 }
 
-Result<void> Scorer::score_sequence(kv::SequenceId sequence, std::span<const int32_t> tokens, const OnLogits& on_logits) {
+Result<void> Scorer::score_sequence(kv::SequenceId sequence, std::span<const int32_t> tokens,
+                                    const OnLogits& on_logits) {
   CachePages pages(*cache_);
   model::LayerHooks hooks;
   std::vector<ops::Row> rows;

@@ -58,7 +58,8 @@ struct Cache {
 };
 
 // Positions begin .. end - 1, `group` heads each, causal; six queries at a time.
-void attend(const AttentionKernels& kernels, const Cache& cache, const std::vector<float>& q, int begin, int end, int group) {
+void attend(const AttentionKernels& kernels, const Cache& cache, const std::vector<float>& q, int begin, int end,
+            int group) {
   static std::vector<float> outs;
   static std::vector<AttentionState> states;
   const int count = (end - begin) * group;
@@ -141,7 +142,8 @@ void prefill(const AttentionKernels& kernels, int head_dim, int group) {
     }
   });
   const double pairs = 0.5 * tokens * (tokens + 1) * group;
-  std::printf("prefill  head_dim %3d group %d: %6.1f GMAC/s\n", head_dim, group, 2.0 * pairs * head_dim / seconds * 1e-9);
+  std::printf("prefill  head_dim %3d group %d: %6.1f GMAC/s\n", head_dim, group,
+              2.0 * pairs * head_dim / seconds * 1e-9);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Attention kernels: every ISA and every grouping of queries equals reference/attention_reference.cc bit for bit, whatever
-// lies in tokens nobody may see; and the reference is close to exact arithmetic.
+// Attention kernels: every ISA and every grouping of queries equals reference/attention_reference.cc bit for bit,
+// whatever lies in tokens nobody may see; and the reference is close to exact arithmetic.
 #include "kernels/attention.h"
 
 #include <gtest/gtest.h>
@@ -82,9 +82,10 @@ std::vector<float> random_vector(Rng& rng, int n, float size) {
 }
 
 // Attends all queries, `group` at a time, split after split.
-std::vector<std::vector<float>> run(const AttentionKernels& kernels, const Cache& cache, const std::vector<Query>& queries,
-                                    int group, AttentionParameters parameters) {
-  std::vector<std::vector<float>> outs(queries.size(), std::vector<float>(cache.head_dim(), kNaN));  // states start unread
+std::vector<std::vector<float>> run(const AttentionKernels& kernels, const Cache& cache,
+                                    const std::vector<Query>& queries, int group, AttentionParameters parameters) {
+  std::vector<std::vector<float>> outs(queries.size(),
+                                       std::vector<float>(cache.head_dim(), kNaN));  // states start unread
   std::vector<AttentionState> states(queries.size());
   int last = 0;
   for (size_t i = 0; i < queries.size(); ++i) {
@@ -128,8 +129,8 @@ class Attention : public ::testing::Test {
   void SetUp() override { set_float_mode(); }
 };
 
-// Causal queries (each sees the token before it and all earlier ones, or the last few in a window) at positions whose tails
-// take every length modulo 32 between them; groups of 1 to 6; NaN in every token not written yet.
+// Causal queries (each sees the token before it and all earlier ones, or the last few in a window) at positions whose
+// tails take every length modulo 32 between them; groups of 1 to 6; NaN in every token not written yet.
 TEST_F(Attention, EveryIsaAndGroupingEqualsTheReference) {
   struct Case {
     int head_dim, num_tokens, window;
@@ -142,7 +143,8 @@ TEST_F(Attention, EveryIsaAndGroupingEqualsTheReference) {
       for (bool bf16 : {true, false}) {
         Rng rng(static_cast<uint64_t>(c.head_dim + c.num_tokens));
         Cache cache(*table.attention, bf16, c.head_dim, c.num_tokens + 40);
-        for (int t = 0; t < c.num_tokens; ++t) cache.write(t, random_vector(rng, c.head_dim, 2), random_vector(rng, c.head_dim, 2));
+        for (int t = 0; t < c.num_tokens; ++t)
+          cache.write(t, random_vector(rng, c.head_dim, 2), random_vector(rng, c.head_dim, 2));
         std::vector<Query> queries;
         for (int end = std::max(1, c.num_tokens - 36); end <= c.num_tokens; ++end) {
           queries.push_back({random_vector(rng, c.head_dim, 2), c.window > 0 ? std::max(0, end - c.window) : 0, end});
@@ -150,13 +152,15 @@ TEST_F(Attention, EveryIsaAndGroupingEqualsTheReference) {
         const AttentionParameters parameters = {c.head_dim, 0.17F, c.softcap, false};
         std::vector<std::vector<float>> want;
         for (const Query& query : queries) {
-          want.push_back(reference::attention(query.q.data(), cache.keys(), query.begin, query.end, parameters.scale, c.softcap));
+          want.push_back(
+              reference::attention(query.q.data(), cache.keys(), query.begin, query.end, parameters.scale, c.softcap));
         }
         for (int group : {1, 2, 3, 4, 5, 6}) {
           const auto got = run(*table.attention, cache, queries, group, parameters);
           for (size_t i = 0; i < queries.size(); ++i) {
-            ASSERT_TRUE(same(got[i], want[i])) << table.name << " head_dim " << c.head_dim << " bf16 " << bf16 << " group "
-                                               << group << " keys " << queries[i].begin << ".." << queries[i].end;
+            ASSERT_TRUE(same(got[i], want[i]))
+                << table.name << " head_dim " << c.head_dim << " bf16 " << bf16 << " group " << group << " keys "
+                << queries[i].begin << ".." << queries[i].end;
           }
         }
       }
@@ -178,11 +182,12 @@ TEST_F(Attention, ReferenceIsCloseToExactArithmetic) {
         double largest = 0.0;  // of scale sum |q k|
         for (int t = 0; t < end; ++t) {
           double s = 0.0;
-          for (int d = 0; d < head_dim; ++d) s += std::fabs(double{q[d]} * keys.k[static_cast<size_t>(t) * head_dim + d]);
+          for (int d = 0; d < head_dim; ++d)
+            s += std::fabs(double{q[d]} * keys.k[static_cast<size_t>(t) * head_dim + d]);
           largest = std::max(largest, s * scale);
         }
-        // Scores err by q's rounding and one rounding a term; exp turns 2x that (score and max) into a relative error of
-        // p; p is rounded; sums of up to 256 + merges; |v| <= 2.
+        // Scores err by q's rounding and one rounding a term; exp turns 2x that (score and max) into a relative error
+        // of p; p is rounded; sums of up to 256 + merges; |v| <= 2.
         const double unit = bf16 ? 0x1p-9 : 0.0;
         const double score_error = largest * (unit + (head_dim + 4) * 0x1p-24);
         const double bound = 2.0 * (std::expm1(2 * score_error) + unit + 600 * 0x1p-24);
@@ -211,7 +216,8 @@ TEST_F(Attention, ValuesThatAreNotFiniteStayWithWhoSeesThem) {
       const auto got = run(*table.attention, cache, queries, 5, {64, 0.125F, 0.0F, false});
       for (size_t i = 0; i < queries.size(); ++i) {
         const Query& query = queries[i];
-        ASSERT_TRUE(same(got[i], reference::attention(query.q.data(), cache.keys(), query.begin, query.end, 0.125F, 0.0F)))
+        ASSERT_TRUE(
+            same(got[i], reference::attention(query.q.data(), cache.keys(), query.begin, query.end, 0.125F, 0.0F)))
             << table.name << ' ' << i;
         EXPECT_EQ(std::isfinite(got[i][3]), i == 0 || i == 1 || i == 4);
       }
@@ -234,7 +240,8 @@ TEST_F(Attention, MergeOfSplitsEqualsAttendingThemInOrder) {
     for (int s = 0; s < 5; ++s) {
       std::vector<float> part_out(head_dim, kNaN);
       AttentionState part = {0, 0, part_out.data()};
-      AttentionQueries one = {1, {query.q.data()}, {std::max(0, 100 - s * 256)}, {std::min(256, 1090 - s * 256)}, {&part}};
+      AttentionQueries one = {
+          1, {query.q.data()}, {std::max(0, 100 - s * 256)}, {std::min(256, 1090 - s * 256)}, {&part}};
       table.attention->attend[0](one, cache.split(s), parameters);
       table.attention->merge(state, part, head_dim);
     }

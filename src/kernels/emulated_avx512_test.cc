@@ -63,11 +63,13 @@ inline simde__m512 _mm512_fmadd_ps(simde__m512 a, simde__m512 b, simde__m512 c) 
   return simde_mm512_loadu_ps(z);
 }
 
+// clang-format off
 #include "kernels/isa/avx512/vector.inl"
-
 #include "kernels/generic/math.inl"
 #include "kernels/generic/row.inl"
+#include "kernels/generic/attention_tile.inl"
 #include "kernels/generic/attention.inl"
+// clang-format on
 }  // namespace emulated
 #endif
 

@@ -1,5 +1,5 @@
-// 16-bit floats in kernels. Towards fp32 they are exact; towards bf16 they round to nearest even with subnormals flushed,
-// as compute threads do everywhere (DESIGN R9). tensor/float16.h has the conversions of file formats.
+// 16-bit floats in kernels. Towards fp32 they are exact; towards bf16 they round to nearest even with subnormals
+// flushed, as compute threads do everywhere (DESIGN R9). tensor/float16.h has the conversions of file formats.
 #pragma once
 
 #include <bit>
@@ -17,7 +17,9 @@ constexpr float f16_to_f32(uint16_t half) {
   return std::bit_cast<float>(std::bit_cast<uint32_t>(magnitude) | sign);
 }
 
-constexpr float bf16_to_f32(uint16_t value) { return std::bit_cast<float>(static_cast<uint32_t>(value) << 16); }
+constexpr float bf16_to_f32(uint16_t value) {
+  return std::bit_cast<float>(static_cast<uint32_t>(value) << 16);
+}
 
 constexpr uint16_t f32_to_bf16_flushed(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);

@@ -1,8 +1,9 @@
 // Rates of the linear kernels: GB/s of packed weights and GMAC/s, per format and number of rows, beside a plain read of
-// memory. The best of several short rounds counts (other processes only ever slow a round down); with one thread its CPU
-// time is measured, so that a busy machine does not hide the kernel.
+// memory. The best of several short rounds counts (other processes only ever slow a round down); with one thread its
+// CPU time is measured, so that a busy machine does not hide the kernel.
 //
-//   linear_bench [--isa avx2] [--threads 2] [--k 2048] [--rows 1,8,512] [--format Q4_K] [--seconds 0.5]
+//   linear_bench [--isa avx2] [--threads 2] [--k 2048] [--rows 1,8,512] [--format Q4_K] [--seconds 0.5] [--bytes
+//   50000000]
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,14 +26,15 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr const char* kNames[] = {"Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0",   "Q2_K",   "Q3_K", "Q4_K",
-                                  "Q5_K", "Q6_K", "IQ4_NL", "IQ4_XS", "F32", "F16", "BF16"};
+constexpr const char* kNames[] = {"Q4_0", "Q4_1", "Q5_0",   "Q5_1",   "Q8_0", "Q2_K", "Q3_K", "Q4_K",
+                                  "Q5_K", "Q6_K", "IQ4_NL", "IQ4_XS", "F32",  "F16",  "BF16"};
 
 struct Options {
   Isa isa = Isa::kAvx2;
   int threads = 2;
   int k = 2048;
   double seconds = 0.5;
+  int64_t bytes = 0;  // of weights; 0: past all caches for few rows, some panels for many
   std::vector<int> rows = {1, 2, 4, 8, 16, 64, 512};
   std::string format;
 };
@@ -46,6 +48,7 @@ Options parse(int argc, char** argv) {
     if (flag == "--threads") options.threads = std::atoi(value.c_str());
     if (flag == "--k") options.k = std::atoi(value.c_str());
     if (flag == "--seconds") options.seconds = std::atof(value.c_str());
+    if (flag == "--bytes") options.bytes = std::atoll(value.c_str());
     if (flag == "--format") options.format = value;
     if (flag == "--rows") {
       options.rows.clear();
@@ -106,7 +109,8 @@ struct BenchRows {
 void measure(const Options& options, int format, int num_rows, ThreadPool& pool) {
   const auto kernel = linear_kernels(options.isa).linear[format];
   const int64_t bytes = panel_bytes(static_cast<PanelFormat>(format), options.k);
-  const int64_t weights = num_rows >= 64 ? int64_t{32} << 10 : int64_t{48} << 20;
+  const int64_t fitting = num_rows >= 64 ? int64_t{32} << 10 : int64_t{48} << 20;
+  const int64_t weights = options.bytes > 0 ? options.bytes : fitting;
   const int panels = static_cast<int>(std::max<int64_t>(2, weights / bytes));
   AlignedBuffer buffer = std::move(AlignedBuffer::create(panels * bytes)).value();
   Rng rng(2);
@@ -164,4 +168,6 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace brio::kernels
 
-int main(int argc, char** argv) { return brio::kernels::run(argc, argv); }
+int main(int argc, char** argv) {
+  return brio::kernels::run(argc, argv);
+}

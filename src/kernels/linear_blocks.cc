@@ -7,7 +7,9 @@ namespace {
 
 using Bytes = const uint8_t*;
 
-uint16_t u16_at(Bytes b) { return static_cast<uint16_t>(b[0] | b[1] << 8); }
+uint16_t u16_at(Bytes b) {
+  return static_cast<uint16_t>(b[0] | b[1] << 8);
+}
 
 // 16 bytes: element i in the low nibble of byte i, element i + 16 in the high one.
 void split_nibbles(Bytes b, uint8_t* codes) {
@@ -115,9 +117,9 @@ void read_small(Bytes b, bool has_min, bool has_fifth, BlockCodes& out) {
 }  // namespace
 
 BlockShape block_shape(PanelFormat format) {
-  constexpr BlockShape kShapes[kNumPanelFormats] = {{32, 18},   {32, 20},   {32, 22},   {32, 24},   {32, 34},
-                                                    {256, 84},  {256, 110}, {256, 144}, {256, 176}, {256, 210},
-                                                    {32, 18},   {256, 136}, {1, 4},     {1, 2},     {1, 2}};
+  constexpr BlockShape kShapes[kNumPanelFormats] = {{32, 18},  {32, 20},   {32, 22},   {32, 24},   {32, 34},
+                                                    {256, 84}, {256, 110}, {256, 144}, {256, 176}, {256, 210},
+                                                    {32, 18},  {256, 136}, {1, 4},     {1, 2},     {1, 2}};
   return kShapes[static_cast<int>(format)];
 }
 
@@ -126,23 +128,34 @@ void read_block(PanelFormat format, const std::byte* src, BlockCodes& out) {
   out = BlockCodes{};
   switch (format) {
     case PanelFormat::kQ4_0:
-    case PanelFormat::kIQ4_NL: return read_small(b, /*has_min=*/false, /*has_fifth=*/false, out);
-    case PanelFormat::kQ4_1: return read_small(b, /*has_min=*/true, /*has_fifth=*/false, out);
-    case PanelFormat::kQ5_0: return read_small(b, /*has_min=*/false, /*has_fifth=*/true, out);
-    case PanelFormat::kQ5_1: return read_small(b, /*has_min=*/true, /*has_fifth=*/true, out);
+    case PanelFormat::kIQ4_NL:
+      return read_small(b, /*has_min=*/false, /*has_fifth=*/false, out);
+    case PanelFormat::kQ4_1:
+      return read_small(b, /*has_min=*/true, /*has_fifth=*/false, out);
+    case PanelFormat::kQ5_0:
+      return read_small(b, /*has_min=*/false, /*has_fifth=*/true, out);
+    case PanelFormat::kQ5_1:
+      return read_small(b, /*has_min=*/true, /*has_fifth=*/true, out);
     case PanelFormat::kQ8_0:
       out.d = u16_at(b);
       for (int i = 0; i < 32; ++i) out.codes[i] = b[2 + i] ^ 0x80;
       return;
-    case PanelFormat::kQ2_K: return read_q2_k(b, out);
-    case PanelFormat::kQ3_K: return read_q3_k(b, out);
-    case PanelFormat::kQ4_K: return read_q4_k(b, out);
-    case PanelFormat::kQ5_K: return read_q5_k(b, out);
-    case PanelFormat::kQ6_K: return read_q6_k(b, out);
-    case PanelFormat::kIQ4_XS: return read_iq4_xs(b, out);
+    case PanelFormat::kQ2_K:
+      return read_q2_k(b, out);
+    case PanelFormat::kQ3_K:
+      return read_q3_k(b, out);
+    case PanelFormat::kQ4_K:
+      return read_q4_k(b, out);
+    case PanelFormat::kQ5_K:
+      return read_q5_k(b, out);
+    case PanelFormat::kQ6_K:
+      return read_q6_k(b, out);
+    case PanelFormat::kIQ4_XS:
+      return read_iq4_xs(b, out);
     case PanelFormat::kF32:
     case PanelFormat::kF16:
-    case PanelFormat::kBF16: return;
+    case PanelFormat::kBF16:
+      return;
   }
 }
 

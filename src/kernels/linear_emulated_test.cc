@@ -12,8 +12,8 @@
 #include <cstring>
 
 #define BRIO_LANE_INLINE inline __attribute__((noinline))  // speed is not the point, compile time is
-#include "kernels/lines.h"
 #include "kernels/linear_test_table.h"
+#include "kernels/lines.h"
 
 namespace brio::kernels {
 
@@ -127,8 +127,8 @@ inline simde__m512i _mm512_madd_epi16(simde__m512i a, simde__m512i b) {
   const Lanes y(b);
   Lanes out;
   for (int i = 0; i < 16; ++i) {
-    out.word[i] = static_cast<int16_t>(x.word[i]) * static_cast<int16_t>(y.word[i]) +
-                  (x.word[i] >> 16) * (y.word[i] >> 16);
+    out.word[i] =
+        static_cast<int16_t>(x.word[i]) * static_cast<int16_t>(y.word[i]) + (x.word[i] >> 16) * (y.word[i] >> 16);
   }
   return out.vector();
 }
@@ -144,6 +144,7 @@ inline simde__m512 _mm512_fmadd_ps(simde__m512 a, simde__m512 b, simde__m512 c) 
   return simde_mm512_castsi512_ps(z.vector());
 }
 
+// clang-format off
 #include "kernels/isa/avx512/vector.inl"
 #include "kernels/isa/avx512/lines.inl"
 #include "kernels/generic/linear_sources.inl"
@@ -151,6 +152,7 @@ inline simde__m512 _mm512_fmadd_ps(simde__m512 a, simde__m512 b, simde__m512 c) 
 #include "kernels/generic/linear_floats.inl"
 #include "kernels/generic/linear_kernels.inl"
 #include "kernels/generic/quantize_rows.inl"
+// clang-format on
 
 }  // namespace emulated_linear
 #endif

@@ -9,10 +9,10 @@
 
 namespace brio::kernels {
 
-// A panel is a sequence of blocks: a header (scales), then the codes of `groups` groups of 32 k. The last block may hold
-// fewer groups; its header keeps its size.
+// A panel is a sequence of blocks: a header (scales), then the codes of `groups` groups of 32 k. The last block may
+// hold fewer groups; its header keeps its size.
 struct PanelLayout {
-  int groups;        // of 32 k, per block
+  int groups;  // of 32 k, per block
   int header_bytes;
   int group_bytes;
 
@@ -26,21 +26,21 @@ struct PanelLayout {
 
 constexpr PanelLayout layout(PanelFormat format) {
   constexpr PanelLayout kLayouts[kNumPanelFormats] = {
-      {2, 64, 256},        // Q4_0
-      {1, 64, 256},        // Q4_1
-      {2, 64, 256 + 64},   // Q5_0
-      {1, 64, 256 + 64},   // Q5_1
-      {2, 64, 512},        // Q8_0
-      {8, 320, 128},       // Q2_K
-      {8, 256, 128 + 64},  // Q3_K
-      {8, 256, 256},       // Q4_K
-      {8, 256, 256 + 64},  // Q5_K
-      {8, 320, 256 + 128}, // Q6_K
-      {2, 64, 256},        // IQ4_NL
-      {8, 128, 256},       // IQ4_XS
-      {1, 0, 2048},        // F32
-      {1, 0, 1024},        // F16
-      {1, 0, 1024},        // BF16
+      {2, 64, 256},         // Q4_0
+      {1, 64, 256},         // Q4_1
+      {2, 64, 256 + 64},    // Q5_0
+      {1, 64, 256 + 64},    // Q5_1
+      {2, 64, 512},         // Q8_0
+      {8, 320, 128},        // Q2_K
+      {8, 256, 128 + 64},   // Q3_K
+      {8, 256, 256},        // Q4_K
+      {8, 256, 256 + 64},   // Q5_K
+      {8, 320, 256 + 128},  // Q6_K
+      {2, 64, 256},         // IQ4_NL
+      {8, 128, 256},        // IQ4_XS
+      {1, 0, 2048},         // F32
+      {1, 0, 1024},         // F16
+      {1, 0, 1024},         // BF16
   };
   return kLayouts[static_cast<int>(format)];
 }

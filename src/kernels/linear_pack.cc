@@ -8,8 +8,12 @@
 namespace brio::kernels {
 namespace {
 
-uint8_t* bytes(std::byte* p) { return reinterpret_cast<uint8_t*>(p); }
-void or_into(uint8_t& byte, int bits) { byte = static_cast<uint8_t>(byte | bits); }
+uint8_t* bytes(std::byte* p) {
+  return reinterpret_cast<uint8_t*>(p);
+}
+void or_into(uint8_t& byte, int bits) {
+  byte = static_cast<uint8_t>(byte | bits);
+}
 
 // The bricks of linear.h: 32 codes of one row into its lane.
 void put_nibbles(const uint8_t* codes, int row, uint8_t* out) {
@@ -27,14 +31,23 @@ void put_bytes(const uint8_t* codes, int row, uint8_t* out) {
 
 void put_codes(PanelFormat format, const uint8_t* codes, int row, uint8_t* out) {
   switch (format) {
-    case PanelFormat::kQ8_0: return put_bytes(codes, row, out);
-    case PanelFormat::kQ2_K: return put_pairs(codes, 0, row, out);
-    case PanelFormat::kQ3_K: put_pairs(codes, 0, row, out); return put_bits(codes, 2, row, out + 128);
-    case PanelFormat::kQ6_K: put_nibbles(codes, row, out); return put_pairs(codes, 4, row, out + 256);
+    case PanelFormat::kQ8_0:
+      return put_bytes(codes, row, out);
+    case PanelFormat::kQ2_K:
+      return put_pairs(codes, 0, row, out);
+    case PanelFormat::kQ3_K:
+      put_pairs(codes, 0, row, out);
+      return put_bits(codes, 2, row, out + 128);
+    case PanelFormat::kQ6_K:
+      put_nibbles(codes, row, out);
+      return put_pairs(codes, 4, row, out + 256);
     case PanelFormat::kQ5_0:
     case PanelFormat::kQ5_1:
-    case PanelFormat::kQ5_K: put_nibbles(codes, row, out); return put_bits(codes, 4, row, out + 256);
-    default: return put_nibbles(codes, row, out);
+    case PanelFormat::kQ5_K:
+      put_nibbles(codes, row, out);
+      return put_bits(codes, 4, row, out + 256);
+    default:
+      return put_nibbles(codes, row, out);
   }
 }
 
@@ -65,19 +78,29 @@ void put_header(PanelFormat format, const BlockCodes& block, int group, int row,
   put16(group * 32, block.d);
   switch (format) {
     case PanelFormat::kQ4_1:
-    case PanelFormat::kQ5_1: put16(32, block.m); break;
+    case PanelFormat::kQ5_1:
+      put16(32, block.m);
+      break;
     case PanelFormat::kQ4_K:
-    case PanelFormat::kQ5_K: put16(32, block.m); put_scale_block_a(block, row, out + 64); break;
+    case PanelFormat::kQ5_K:
+      put16(32, block.m);
+      put_scale_block_a(block, row, out + 64);
+      break;
     case PanelFormat::kQ2_K:
       put16(32, block.m);
       for (int i = 0; i < 16; ++i) out[64 + i * 16 + row] = static_cast<uint8_t>(block.scale[i] | block.min[i] << 4);
       break;
-    case PanelFormat::kQ3_K: put_scale_block_b(block, row, out + 64); break;
+    case PanelFormat::kQ3_K:
+      put_scale_block_b(block, row, out + 64);
+      break;
     case PanelFormat::kQ6_K:
       for (int i = 0; i < 16; ++i) out[64 + i * 16 + row] = static_cast<uint8_t>(block.scale[i]);
       break;
-    case PanelFormat::kIQ4_XS: put_scale_block_c(block, row, out + 32); break;
-    default: break;
+    case PanelFormat::kIQ4_XS:
+      put_scale_block_c(block, row, out + 32);
+      break;
+    default:
+      break;
   }
 }
 
@@ -119,10 +142,14 @@ int64_t panel_bytes(PanelFormat format, int k) {
 void pack_panel(PanelFormat format, const std::byte* const rows[kPanelRows], int k, std::byte* out) {
   std::memset(out, 0, static_cast<size_t>(panel_bytes(format, k)));
   switch (format) {
-    case PanelFormat::kF32: return transpose<float>(rows, k, 1, out);
-    case PanelFormat::kF16: return transpose<uint16_t>(rows, k, 1, out);
-    case PanelFormat::kBF16: return transpose<uint16_t>(rows, k, 2, out);
-    default: return pack_quantised(format, rows, k, bytes(out));
+    case PanelFormat::kF32:
+      return transpose<float>(rows, k, 1, out);
+    case PanelFormat::kF16:
+      return transpose<uint16_t>(rows, k, 1, out);
+    case PanelFormat::kBF16:
+      return transpose<uint16_t>(rows, k, 2, out);
+    default:
+      return pack_quantised(format, rows, k, bytes(out));
   }
 }
 

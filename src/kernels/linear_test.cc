@@ -23,15 +23,19 @@ namespace brio::kernels {
 namespace {
 
 const char* format_name(PanelFormat format) {
-  static const char* kNames[] = {"Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0",   "Q2_K",   "Q3_K", "Q4_K",
-                                 "Q5_K", "Q6_K", "IQ4_NL", "IQ4_XS", "F32", "F16", "BF16"};
+  static const char* kNames[] = {"Q4_0", "Q4_1", "Q5_0",   "Q5_1",   "Q8_0", "Q2_K", "Q3_K", "Q4_K",
+                                 "Q5_K", "Q6_K", "IQ4_NL", "IQ4_XS", "F32",  "F16",  "BF16"};
   return kNames[static_cast<int>(format)];
 }
 
-bool is_float(PanelFormat format) { return format >= PanelFormat::kF32; }
+bool is_float(PanelFormat format) {
+  return format >= PanelFormat::kF32;
+}
 
 // A finite float of either sign, mostly of moderate size.
-float random_value(Rng& rng) { return rng.uniform(-2.0F, 2.0F) * (rng.below(50) == 0 ? 100.0F : 1.0F); }
+float random_value(Rng& rng) {
+  return rng.uniform(-2.0F, 2.0F) * (rng.below(50) == 0 ? 100.0F : 1.0F);
+}
 
 uint16_t random_f16(Rng& rng) {
   const uint32_t sign = rng.below(2) << 15;
@@ -41,8 +45,8 @@ uint16_t random_f16(Rng& rng) {
 // How the weights and rows of a case are drawn.
 enum class Draw {
   kRandom,
-  kExtreme,   // codes all ones or all zeros, activations all +-127
-  kSpecial,   // scales that are infinite, NaN, subnormal or zero; activations with NaN, infinity and tiny values
+  kExtreme,  // codes all ones or all zeros, activations all +-127
+  kSpecial,  // scales that are infinite, NaN, subnormal or zero; activations with NaN, infinity and tiny values
 };
 
 // `n` rows of k elements of random bytes with sane scales (any bytes are a valid block; scales must not all be NaN).
@@ -62,13 +66,23 @@ std::vector<std::byte> make_weight(PanelFormat format, int n, int k, Draw draw, 
       std::memcpy(&bytes[block + offset], &half, sizeof(half));
     };
     switch (format) {
-      case PanelFormat::kQ2_K: put_f16(80); put_f16(82); break;
-      case PanelFormat::kQ3_K: put_f16(108); break;
-      case PanelFormat::kQ6_K: put_f16(208); break;
+      case PanelFormat::kQ2_K:
+        put_f16(80);
+        put_f16(82);
+        break;
+      case PanelFormat::kQ3_K:
+        put_f16(108);
+        break;
+      case PanelFormat::kQ6_K:
+        put_f16(208);
+        break;
       case PanelFormat::kQ4_1:
       case PanelFormat::kQ5_1:
       case PanelFormat::kQ4_K:
-      case PanelFormat::kQ5_K: put_f16(0); put_f16(2); break;
+      case PanelFormat::kQ5_K:
+        put_f16(0);
+        put_f16(2);
+        break;
       case PanelFormat::kF32: {
         const float value = draw == Draw::kSpecial && rng.below(40) == 0 ? 0x1p-140F : random_value(rng);
         std::memcpy(&bytes[block], &value, sizeof(value));
@@ -80,7 +94,8 @@ std::vector<std::byte> make_weight(PanelFormat format, int n, int k, Draw draw, 
         if (draw == Draw::kSpecial && rng.below(40) == 0) bytes[block + 1] = std::byte{0};  // subnormal
         break;
       }
-      default: put_f16(0);
+      default:
+        put_f16(0);
     }
   }
   return bytes;
@@ -107,8 +122,14 @@ struct TestRows {
     }
   }
   static float special(Rng& rng) {
-    const float kSpecials[] = {0x1p-130F, 0x1p-149F, -0.0F, 0x1.fffffep127F, 0x1p-120F, 1e30F,
-                               std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()};
+    const float kSpecials[] = {0x1p-130F,
+                               0x1p-149F,
+                               -0.0F,
+                               0x1.fffffep127F,
+                               0x1p-120F,
+                               1e30F,
+                               std::numeric_limits<float>::quiet_NaN(),
+                               std::numeric_limits<float>::infinity()};
     return kSpecials[rng.below(rng.below(8) == 0 ? 8 : 6)];
   }
   LinearInput input() const {
@@ -146,7 +167,8 @@ bool same_bits(float a, float b) {
 // y with a border that must stay untouched.
 constexpr float kUntouched = 12345.0F;
 struct TestOutput {
-  TestOutput(int rows, int n, const float* bias, Write write, Rng rng) : y(static_cast<size_t>(rows) * (n + 3), kUntouched) {
+  TestOutput(int rows, int n, const float* bias, Write write, Rng rng)
+      : y(static_cast<size_t>(rows) * (n + 3) + kPanelRows, kUntouched) {
     out = {y.data(), n + 3, bias, write, n};
     if (write == Write::kReplace) return;
     for (int r = 0; r < rows; ++r) {
@@ -198,7 +220,8 @@ class LinearTest : public ::testing::TestWithParam<std::tuple<PanelFormat, Linea
 
 TEST_P(LinearTest, EveryRowCountEqualsTheReference) {
   for (const int rows : {1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 13, 17, 31, 33, 130}) {
-    expect_equal(40, block() * (rows < 40 ? 3 : 1) + (is_float(format()) ? 37 : 0), rows, Draw::kRandom, Write::kReplace,
+    expect_equal(40, block() * (rows < 40 ? 3 : 1) + (is_float(format()) ? 37 : 0), rows, Draw::kRandom,
+                 Write::kReplace,
                  /*with_bias=*/false);
   }
 }
@@ -238,11 +261,11 @@ std::vector<PanelFormat> all_formats() {
   return formats;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, LinearTest,
-                         ::testing::Combine(::testing::ValuesIn(all_formats()), ::testing::ValuesIn(linear_test_tables())),
-                         [](const auto& info) {
-                           return std::string(format_name(std::get<0>(info.param))) + "_" + std::get<1>(info.param).name;
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    All, LinearTest, ::testing::Combine(::testing::ValuesIn(all_formats()), ::testing::ValuesIn(linear_test_tables())),
+    [](const auto& info) {
+      return std::string(format_name(std::get<0>(info.param))) + "_" + std::get<1>(info.param).name;
+    });
 
 TEST(PanelTest, PackedBytesStayWithinThreePercentOfTheFile) {
   for (const PanelFormat format : all_formats()) {

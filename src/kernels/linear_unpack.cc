@@ -10,24 +10,39 @@ namespace {
 
 using Bytes = const uint8_t*;
 
-int nibble(Bytes b, int row, int k) { return b[k / 8 * 64 + row * 4 + k % 4] >> (k / 4 % 2 * 4) & 15; }
-int bit(Bytes b, int row, int k) { return b[row * 4 + k % 4] >> (k / 4) & 1; }
-int pair(Bytes b, int row, int k) { return b[k / 16 * 64 + row * 4 + k % 4] >> (k / 4 % 4 * 2) & 3; }
+int nibble(Bytes b, int row, int k) {
+  return b[k / 8 * 64 + row * 4 + k % 4] >> (k / 4 % 2 * 4) & 15;
+}
+int bit(Bytes b, int row, int k) {
+  return b[row * 4 + k % 4] >> (k / 4) & 1;
+}
+int pair(Bytes b, int row, int k) {
+  return b[k / 16 * 64 + row * 4 + k % 4] >> (k / 4 % 4 * 2) & 3;
+}
 
 // The signed integer that the group's element k stands for.
 int code(PanelFormat format, Bytes b, int row, int k) {
   switch (format) {
-    case PanelFormat::kQ4_0: return nibble(b, row, k) - 8;
-    case PanelFormat::kQ5_0: return (nibble(b, row, k) | bit(b + 256, row, k) << 4) - 16;
+    case PanelFormat::kQ4_0:
+      return nibble(b, row, k) - 8;
+    case PanelFormat::kQ5_0:
+      return (nibble(b, row, k) | bit(b + 256, row, k) << 4) - 16;
     case PanelFormat::kQ5_1:
-    case PanelFormat::kQ5_K: return nibble(b, row, k) | bit(b + 256, row, k) << 4;
-    case PanelFormat::kQ8_0: return b[k / 4 * 64 + row * 4 + k % 4] - 128;
-    case PanelFormat::kQ2_K: return pair(b, row, k);
-    case PanelFormat::kQ3_K: return (pair(b, row, k) | bit(b + 128, row, k) << 2) - 4;
-    case PanelFormat::kQ6_K: return (nibble(b, row, k) | pair(b + 256, row, k) << 4) - 32;
+    case PanelFormat::kQ5_K:
+      return nibble(b, row, k) | bit(b + 256, row, k) << 4;
+    case PanelFormat::kQ8_0:
+      return b[k / 4 * 64 + row * 4 + k % 4] - 128;
+    case PanelFormat::kQ2_K:
+      return pair(b, row, k);
+    case PanelFormat::kQ3_K:
+      return (pair(b, row, k) | bit(b + 128, row, k) << 2) - 4;
+    case PanelFormat::kQ6_K:
+      return (nibble(b, row, k) | pair(b + 256, row, k) << 4) - 32;
     case PanelFormat::kIQ4_NL:
-    case PanelFormat::kIQ4_XS: return kIq4Levels[nibble(b, row, k)];
-    default: return nibble(b, row, k);
+    case PanelFormat::kIQ4_XS:
+      return kIq4Levels[nibble(b, row, k)];
+    default:
+      return nibble(b, row, k);
   }
 }
 
@@ -47,7 +62,8 @@ ScaleAndMin scale_and_min(PanelFormat format, Bytes b, int row, int group, int h
   const int i = group * 2 + half;
   switch (format) {
     case PanelFormat::kQ4_1:
-    case PanelFormat::kQ5_1: return {f16(0), f16(32)};
+    case PanelFormat::kQ5_1:
+      return {f16(0), f16(32)};
     case PanelFormat::kQ4_K:
     case PanelFormat::kQ5_K: {
       const int min = (byte(64, group) >> 6 << 4) | (byte(192, group / 2) >> (group % 2 * 4) & 15);
@@ -59,13 +75,15 @@ ScaleAndMin scale_and_min(PanelFormat format, Bytes b, int row, int group, int h
       const int scale = (byte(64, group) >> (half * 4) & 15) | (byte(192, i / 4) >> (i % 4 * 2) & 3) << 4;
       return {f16(0) * static_cast<float>(scale - 32), 0.0F};
     }
-    case PanelFormat::kQ6_K: return {f16(0) * static_cast<float>(static_cast<int8_t>(byte(64, i))), 0.0F};
+    case PanelFormat::kQ6_K:
+      return {f16(0) * static_cast<float>(static_cast<int8_t>(byte(64, i))), 0.0F};
     case PanelFormat::kIQ4_XS: {
       const int high = byte(32, group / 4) >> (group % 4 * 2) & 3;
       const int scale = (byte(64, group / 2) >> (group % 2 * 4) & 15) | high << 4;
       return {f16(0) * static_cast<float>(scale - 32), 0.0F};
     }
-    default: return {f16(group * 32), 0.0F};
+    default:
+      return {f16(group * 32), 0.0F};
   }
 }
 
@@ -108,7 +126,8 @@ void unpack_row(PanelFormat format, const std::byte* panels, int k, int64_t row,
     case PanelFormat::kBF16:
       for (int i = 0; i < k; ++i) out[i] = bf16_to_f32(half_at((i / 2 * kPanelRows + lane) * 2 + i % 2));
       return;
-    default: return unpack_quantised(format, reinterpret_cast<Bytes>(panel), k, lane, out);
+    default:
+      return unpack_quantised(format, reinterpret_cast<Bytes>(panel), k, lane, out);
   }
 }
 

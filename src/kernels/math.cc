@@ -26,14 +26,17 @@ double float_of(uint64_t bits) {
   return x;
 }
 
-// `volatile` keeps a compiler from simplifying (x + magic) - magic; none may without fast-math, and it costs nothing here.
+// `volatile` keeps a compiler from simplifying (x + magic) - magic; none may without fast-math, and it costs nothing
+// here.
 double round_to_integer(double x) {
   volatile double shifted = x + kRoundMagic;
   return shifted - kRoundMagic;
 }
 
 // 2^n for -1022 <= n <= 1023.
-double power_of_two(int n) { return float_of(static_cast<uint64_t>(n + 1023) << 52); }
+double power_of_two(int n) {
+  return float_of(static_cast<uint64_t>(n + 1023) << 52);
+}
 
 // sum of x^i c[i], Horner, from the last.
 template <int N>
@@ -45,15 +48,21 @@ double polynomial(double x, const double (&c)[N]) {
 
 // sin and cos of the reduced argument |r| <= pi/4: Taylor series; the first term left out is below 2^-56.
 double sin_reduced(double r) {
-  static constexpr double kSeries[] = {-1.0 / 6, 1.0 / 120, -1.0 / 5040, 1.0 / 362880, -1.0 / 39916800,
-                                       1.0 / 6227020800.0, -1.0 / 1307674368000.0, 1.0 / 355687428096000.0};
+  static constexpr double kSeries[] = {-1.0 / 6,
+                                       1.0 / 120,
+                                       -1.0 / 5040,
+                                       1.0 / 362880,
+                                       -1.0 / 39916800,
+                                       1.0 / 6227020800.0,
+                                       -1.0 / 1307674368000.0,
+                                       1.0 / 355687428096000.0};
   const double z = r * r;
   return r + r * z * polynomial(z, kSeries);
 }
 
 double cos_reduced(double r) {
-  static constexpr double kSeries[] = {1.0 / 24, -1.0 / 720, 1.0 / 40320, -1.0 / 3628800, 1.0 / 479001600,
-                                       -1.0 / 87178291200.0, 1.0 / 20922789888000.0};
+  static constexpr double kSeries[] = {1.0 / 24,        -1.0 / 720,           1.0 / 40320,           -1.0 / 3628800,
+                                       1.0 / 479001600, -1.0 / 87178291200.0, 1.0 / 20922789888000.0};
   const double z = r * r;
   const double half = 0.5 * z;
   return (1.0 - half) + z * z * polynomial(z, kSeries);
@@ -67,7 +76,8 @@ struct Reduced {
 // pi/2 in three parts of 30 bits and a rest: n has at most 23 bits, so n times each of the first three is exact.
 Reduced reduce(double x) {
   constexpr double kTwoOverPi = 0x1.45f306dc9c883p-1;
-  constexpr double kParts[] = {0x1.921fb54000000p+0, 0x1.10b4611800000p-30, 0x1.313198a000000p-61, 0x1.701b839a25205p-92};
+  constexpr double kParts[] = {0x1.921fb54000000p+0, 0x1.10b4611800000p-30, 0x1.313198a000000p-61,
+                               0x1.701b839a25205p-92};
   const double n = round_to_integer(x * kTwoOverPi);
   double r = x;
   for (double part : kParts) r -= n * part;
@@ -78,10 +88,14 @@ constexpr double kLargestAngle = 1e7;
 
 double sin_of_quadrant(const Reduced& a) {
   switch (a.quadrant & 3) {
-    case 0: return sin_reduced(a.r);
-    case 1: return cos_reduced(a.r);
-    case 2: return -sin_reduced(a.r);
-    default: return -cos_reduced(a.r);
+    case 0:
+      return sin_reduced(a.r);
+    case 1:
+      return cos_reduced(a.r);
+    case 2:
+      return -sin_reduced(a.r);
+    default:
+      return -cos_reduced(a.r);
   }
 }
 
@@ -89,8 +103,9 @@ double sin_of_quadrant(const Reduced& a) {
 
 // x = n ln 2 + r, |r| <= 0.347; Taylor to r^13 (next term below 2^-57); 2^n in two factors so that neither overflows.
 double exp(double x) {
-  static constexpr double kSeries[] = {1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040, 1.0 / 40320,
-                                       1.0 / 362880, 1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800.0};
+  static constexpr double kSeries[] = {1.0 / 2,       1.0 / 6,        1.0 / 24,        1.0 / 120,
+                                       1.0 / 720,     1.0 / 5040,     1.0 / 40320,     1.0 / 362880,
+                                       1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800.0};
   if (x != x) return x;
   if (x > 709.782712893384) return kInfinity;
   if (x < -708.3964185322641) return 0.0;
@@ -104,8 +119,8 @@ double exp(double x) {
 
 // x = 2^n m with m in [sqrt(1/2), sqrt(2)); log m = 2 atanh(s), s = (m - 1) / (m + 1), |s| <= 0.1716; series to s^23.
 double log(double x) {
-  static constexpr double kSeries[] = {2.0 / 3, 2.0 / 5, 2.0 / 7, 2.0 / 9, 2.0 / 11, 2.0 / 13, 2.0 / 15,
-                                       2.0 / 17, 2.0 / 19, 2.0 / 21, 2.0 / 23};
+  static constexpr double kSeries[] = {2.0 / 3,  2.0 / 5,  2.0 / 7,  2.0 / 9,  2.0 / 11, 2.0 / 13,
+                                       2.0 / 15, 2.0 / 17, 2.0 / 19, 2.0 / 21, 2.0 / 23};
   if (x != x || x == kInfinity) return x;
   if (x < 0.0) return kNaN;
   if (x < std::numeric_limits<double>::min()) return -kInfinity;

@@ -18,7 +18,9 @@ double random_between(Rng& rng, double low, double high) {
   return low + (high - low) * unit;
 }
 
-double relative_error(double got, long double want) { return static_cast<double>(fabsl((got - want) / want)); }
+double relative_error(double got, long double want) {
+  return static_cast<double>(fabsl((got - want) / want));
+}
 
 TEST(Math, ExpAndLogMatchLongDouble) {
   Rng rng(1);

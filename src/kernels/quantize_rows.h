@@ -3,9 +3,9 @@
 //
 //   scale = amax / 127 over 32 consecutive k, value = round_to_nearest_even(x * (127 / amax)), |value| <= 127
 //   sums  = integer sum of the values of each 16 consecutive k
-// A group whose amax is below kSmallestAmax has scale 0 and values 0 (its scale would be subnormal). A group that holds a
-// NaN or an infinity has scale NaN and values 0: every output that reads it becomes NaN, nothing is undefined.
-// K is padded with zeros to a multiple of 32. Equal bits on every ISA and whatever the FTZ/DAZ mode. Any thread.
+// A group whose amax is below kSmallestAmax has scale 0 and values 0 (its scale would be subnormal). A group that holds
+// a NaN or an infinity has scale NaN and values 0: every output that reads it becomes NaN, nothing is undefined. K is
+// padded with zeros to a multiple of 32. Equal bits on every ISA and whatever the FTZ/DAZ mode. Any thread.
 #pragma once
 
 #include <cstddef>
@@ -19,11 +19,15 @@ inline constexpr int kGroup = 32;  // k that share a scale; K is padded to a mul
 // amax / 127 is normal from 2^-119 on; from 2^-110 on a subnormal x rounds to 0 as it does when DAZ has zeroed it.
 inline constexpr float kSmallestAmax = 0x1p-110F;
 
-constexpr int padded_k(int k) { return (k + kGroup - 1) / kGroup * kGroup; }
+constexpr int padded_k(int k) {
+  return (k + kGroup - 1) / kGroup * kGroup;
+}
 
 // Elements between rows: padded_k rounded up to an odd number of 64-element units, so that rows of s8 (64 bytes a unit)
 // start in different L1 sets (64 sets of 64 bytes) and rows of scales (8 bytes) and sums stay aligned with their rows.
-constexpr ptrdiff_t row_stride(int k) { return static_cast<ptrdiff_t>(((k + 63) / 64) | 1) * 64; }
+constexpr ptrdiff_t row_stride(int k) {
+  return static_cast<ptrdiff_t>(((k + 63) / 64) | 1) * 64;
+}
 
 struct QuantizedRows {
   const int8_t* values = nullptr;  // [rows][stride]

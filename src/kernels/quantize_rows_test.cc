@@ -1,4 +1,5 @@
-// Quantised rows on every ISA against the plain specification, bit for bit, and against the bound that the rule implies.
+// Quantised rows on every ISA against the plain specification, bit for bit, and against the bound that the rule
+// implies.
 #include "kernels/quantize_rows.h"
 
 #include <gtest/gtest.h>
@@ -35,8 +36,8 @@ struct Image {
 };
 
 std::vector<float> random_row(int k, Rng& rng) {
-  const float kSpecials[] = {kNaN, kInfinity, -kInfinity, 0.0F, -0.0F, 0x1p-149F, -0x1.fffffcp-127F, 0x1p-110F,
-                             0x1.fffffep-111F, 0x1.fffffep127F, 0.5F, 63.5F};
+  const float kSpecials[] = {kNaN,      kInfinity,        -kInfinity,      0.0F, -0.0F, 0x1p-149F, -0x1.fffffcp-127F,
+                             0x1p-110F, 0x1.fffffep-111F, 0x1.fffffep127F, 0.5F, 63.5F};
   std::vector<float> row(k);
   for (int i = 0; i < k; ++i) {
     const float scale = std::ldexp(1.0F, static_cast<int>(rng.below(40)) - 20);
@@ -75,7 +76,8 @@ TEST_P(QuantizeRowsTest, Bf16EqualsTheReference) {
   }
 }
 
-// |x - scale q| <= scale / 2, up to the roundings of 127 / amax, of the product and of the scale: 3 x 2^-24 of |x| each.
+// |x - scale q| <= scale / 2, up to the roundings of 127 / amax, of the product and of the scale: 3 x 2^-24 of |x|
+// each.
 TEST_P(QuantizeRowsTest, ValuesLieWithinHalfAStep) {
   Rng rng(3);
   std::vector<float> x(4096);

@@ -38,7 +38,8 @@ uint32_t bits_of(float x) {
 
 // Values of all sizes, and special ones now and then.
 std::vector<float> wild(Rng& rng, size_t n) {
-  const float special[] = {0.0F, -0.0F, kInfinity, -kInfinity, kNaN, 1e-40F, -1e-40F, 3e38F, -3e38F, 88.7228F, 88.73F, -86.5F};
+  const float special[] = {0.0F,    -0.0F, kInfinity, -kInfinity, kNaN,   1e-40F,
+                           -1e-40F, 3e38F, -3e38F,    88.7228F,   88.73F, -86.5F};
   std::vector<float> x(n);
   for (float& v : x) {
     v = rng.below(8) == 0 ? special[rng.below(12)] : rng.uniform(-4, 4) * std::exp2(rng.uniform(-20, 6));
@@ -115,8 +116,10 @@ TEST_F(Row, RotationsEqualTheReferenceAndKeepLength) {
         std::vector<float> want = x;
         std::vector<float> got = x;
         got.push_back(77.0F);
-        (interleaved ? reference::rotate_interleaved : reference::rotate_halves)(want.data(), cos.data(), sin.data(), pairs);
-        (interleaved ? table.row->rotate_interleaved : table.row->rotate_halves)(got.data(), cos.data(), sin.data(), pairs);
+        (interleaved ? reference::rotate_interleaved : reference::rotate_halves)(want.data(), cos.data(), sin.data(),
+                                                                                 pairs);
+        (interleaved ? table.row->rotate_interleaved : table.row->rotate_halves)(got.data(), cos.data(), sin.data(),
+                                                                                 pairs);
         ASSERT_TRUE(same(got, want)) << table.name << ' ' << pairs << ' ' << interleaved;
         ASSERT_EQ(got.back(), 77.0F);
         for (int i = 0; i < pairs; ++i) {
@@ -138,7 +141,9 @@ TEST_F(Row, FunctionsEqualTheReferenceOnWildValues) {
       const std::vector<float> up = wild(rng, n);
       std::vector<float> want(n);
       std::vector<float> got(n);
-      const auto check = [&](const char* what) { ASSERT_TRUE(same(got, want)) << table.name << ' ' << what << ' ' << n; };
+      const auto check = [&](const char* what) {
+        ASSERT_TRUE(same(got, want)) << table.name << ' ' << what << ' ' << n;
+      };
       for (int i = 0; i < n; ++i) want[i] = reference::exp(x[i]);
       table.row->exp(x.data(), n, got.data());
       check("exp");
@@ -192,7 +197,7 @@ TEST_F(Row, FunctionsAreCloseToDouble) {
 }
 
 TEST_F(Row, Bf16RoundsToNearestEvenAndFlushes) {
-  EXPECT_EQ(reference::round_bf16(1.0F + 0x1p-8F), 1.0F);             // tie to even
+  EXPECT_EQ(reference::round_bf16(1.0F + 0x1p-8F), 1.0F);                // tie to even
   EXPECT_EQ(reference::round_bf16(1.0F + 3 * 0x1p-8F), 1.0F + 0x1p-6F);  // tie to even, up
   EXPECT_EQ(reference::round_bf16(1.0F + 0x1.1p-8F), 1.0F + 0x1p-7F);
   EXPECT_EQ(reference::round_bf16(3.4e38F), kInfinity);

@@ -61,8 +61,7 @@ Result<void> read_rope_scaling(const Checkpoint& checkpoint, const Config& confi
   BRIO_TRY(rope.factor, read_positive_or(checkpoint, "rope.scaling.factor", 1.0));
   BRIO_TRY(rope.low_freq_factor, read_positive_or(checkpoint, "rope.scaling.low_freq_factor", 1.0));
   BRIO_TRY(rope.high_freq_factor, read_positive_or(checkpoint, "rope.scaling.high_freq_factor", 4.0));
-  BRIO_TRY(rope.original_context,
-           read_positive_or(checkpoint, "rope.scaling.original_context_length", config.context));
+  BRIO_TRY(rope.original_context, read_positive_or(checkpoint, "rope.scaling.original_context_length", config.context));
   BRIO_TRY(rope.beta_fast, read_positive_or(checkpoint, "rope.scaling.yarn_beta_fast", 32.0));
   BRIO_TRY(rope.beta_slow, read_positive_or(checkpoint, "rope.scaling.yarn_beta_slow", 1.0));
   BRIO_TRY(rope.attention_factor, checkpoint.f64_or("rope.scaling.attention_factor", 0.0));
@@ -98,7 +97,8 @@ Result<void> read_rope(const Checkpoint& checkpoint, Config& config) {
   return {};
 }
 
-// Which layers see a window only. Gemma 3: five window layers, then a full one. Others: all layers, where the file says so.
+// Which layers see a window only. Gemma 3: five window layers, then a full one. Others: all layers, where the file says
+// so.
 Result<void> read_windows(const Checkpoint& checkpoint, Config& config) {
   config.windows.assign(static_cast<size_t>(config.num_layers), 0);
   if (!checkpoint.has("attention.sliding_window")) return {};
@@ -126,11 +126,12 @@ Result<void> read_windows(const Checkpoint& checkpoint, Config& config) {
 
 Result<void> read_attention(const Checkpoint& checkpoint, Config& config) {
   BRIO_TRY(config.num_heads, read_int(checkpoint, "attention.head_count", kMaxHeads));
-  BRIO_TRY(config.num_kv_heads, read_int_or(checkpoint, "attention.head_count_kv",
-                                            static_cast<uint64_t>(config.num_heads), kMaxHeads));
+  BRIO_TRY(config.num_kv_heads,
+           read_int_or(checkpoint, "attention.head_count_kv", static_cast<uint64_t>(config.num_heads), kMaxHeads));
   if (config.num_heads % config.num_kv_heads != 0) {
-    return bad_key(checkpoint, "attention.head_count_kv",
-                   fmt::format("is {}, which does not divide the {} query heads", config.num_kv_heads, config.num_heads));
+    return bad_key(
+        checkpoint, "attention.head_count_kv",
+        fmt::format("is {}, which does not divide the {} query heads", config.num_kv_heads, config.num_heads));
   }
   if (!checkpoint.has("attention.key_length") && config.hidden % config.num_heads != 0) {
     return bad_key(checkpoint, "embedding_length",
@@ -138,8 +139,8 @@ Result<void> read_attention(const Checkpoint& checkpoint, Config& config) {
   }
   BRIO_TRY(config.head_dim, read_int_or(checkpoint, "attention.key_length",
                                         static_cast<uint64_t>(config.hidden / config.num_heads), kMaxHeadDim));
-  BRIO_TRY(const int value_length, read_int_or(checkpoint, "attention.value_length",
-                                               static_cast<uint64_t>(config.head_dim), kMaxHeadDim));
+  BRIO_TRY(const int value_length,
+           read_int_or(checkpoint, "attention.value_length", static_cast<uint64_t>(config.head_dim), kMaxHeadDim));
   if (value_length != config.head_dim) {
     return bad_key(checkpoint, "attention.value_length",
                    fmt::format("is {}, brio needs it equal to the key length {}", value_length, config.head_dim));

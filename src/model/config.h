@@ -14,21 +14,21 @@
 namespace brio::model {
 
 struct Config {
-  std::string architecture;   // "llama", "qwen2", "qwen3", "gemma3"
+  std::string architecture;  // "llama", "qwen2", "qwen3", "gemma3"
   int num_layers = 0;
   int hidden = 0;
   int feed_forward = 0;
   int num_heads = 0;
-  int num_kv_heads = 0;       // = num_heads: MHA; 1: MQA; between: GQA
+  int num_kv_heads = 0;  // = num_heads: MHA; 1: MQA; between: GQA
   int head_dim = 0;
   int vocab = 0;
-  int context = 0;            // trained context length
+  int context = 0;  // trained context length
   float norm_epsilon = 0.0F;
   float attention_scale = 0.0F;
   float embedding_scale = 1.0F;
-  ops::RopeSpec rope;         // of full-attention layers
-  ops::RopeSpec local_rope;   // of window layers (gemma3)
-  std::vector<int> windows;   // per layer; 0: full attention
+  ops::RopeSpec rope;        // of full-attention layers
+  ops::RopeSpec local_rope;  // of window layers (gemma3)
+  std::vector<int> windows;  // per layer; 0: full attention
   tensor::KvType kv_type = tensor::KvType::kBF16;
 };
 

@@ -13,9 +13,9 @@ namespace brio::model {
 
 // The feed-forward and attention matrices that all architectures here share by name and shape.
 struct AttentionWeights {
-  tensor::Vector norm;      // [hidden]
-  tensor::Weight q, k, v;   // [heads * head_dim, hidden], [kv_heads * head_dim, hidden] twice
-  tensor::Weight out;       // [hidden, heads * head_dim]
+  tensor::Vector norm;     // [hidden]
+  tensor::Weight q, k, v;  // [heads * head_dim, hidden], [kv_heads * head_dim, hidden] twice
+  tensor::Weight out;      // [hidden, heads * head_dim]
 };
 struct FeedForwardWeights {
   tensor::Vector norm;      // [hidden]
@@ -43,19 +43,19 @@ class Decoder : public Model {
     return {config_.num_heads, config_.head_dim, config_.attention_scale, 0.0F};
   }
 
-  ops::Rows x_;                    // [rows, hidden]                  the residual stream
-  ops::Rows q_, k_, v_;            // [rows, heads * head_dim], [rows, kv_heads * head_dim] twice
-  ops::Rows branch_;               // [rows, hidden]                  a block's output where a post-norm follows
-  ops::Activation act_;            // [rows, hidden]                  normalised input of a block
-  ops::Activation context_;        // [rows, heads * head_dim]        attention's output
-  ops::Activation hidden_;         // [rows, feed_forward]
-  ops::Activation head_in_;        // [logit rows, hidden]
-  ops::Rows logits_;               // [logit rows, vocab]
+  ops::Rows x_;              // [rows, hidden]                  the residual stream
+  ops::Rows q_, k_, v_;      // [rows, heads * head_dim], [rows, kv_heads * head_dim] twice
+  ops::Rows branch_;         // [rows, hidden]                  a block's output where a post-norm follows
+  ops::Activation act_;      // [rows, hidden]                  normalised input of a block
+  ops::Activation context_;  // [rows, heads * head_dim]        attention's output
+  ops::Activation hidden_;   // [rows, feed_forward]
+  ops::Activation head_in_;  // [logit rows, hidden]
+  ops::Rows logits_;         // [logit rows, vocab]
 
  private:
-  tensor::Weight embedding_;       // [vocab, hidden]
-  tensor::Vector output_norm_;     // [hidden]
-  tensor::Weight output_;          // [vocab, hidden]; shares the embedding's bytes when tied
+  tensor::Weight embedding_;    // [vocab, hidden]
+  tensor::Vector output_norm_;  // [hidden]
+  tensor::Weight output_;       // [vocab, hidden]; shares the embedding's bytes when tied
   std::vector<int32_t> logit_rows_;
   tensor::InputForms act_forms_ = tensor::InputForms::kNone;
   tensor::InputForms context_forms_ = tensor::InputForms::kNone;
@@ -63,9 +63,13 @@ class Decoder : public Model {
 };
 
 // Each architecture's file defines one of these; registry.cc lists them.
-Result<std::unique_ptr<Model>> build_llama(Config config, Limits limits, std::shared_ptr<ops::OpSet> ops, WeightLoader& load);
-Result<std::unique_ptr<Model>> build_qwen2(Config config, Limits limits, std::shared_ptr<ops::OpSet> ops, WeightLoader& load);
-Result<std::unique_ptr<Model>> build_qwen3(Config config, Limits limits, std::shared_ptr<ops::OpSet> ops, WeightLoader& load);
-Result<std::unique_ptr<Model>> build_gemma3(Config config, Limits limits, std::shared_ptr<ops::OpSet> ops, WeightLoader& load);
+Result<std::unique_ptr<Model>> build_llama(Config config, Limits limits, std::shared_ptr<ops::OpSet> ops,
+                                           WeightLoader& load);
+Result<std::unique_ptr<Model>> build_qwen2(Config config, Limits limits, std::shared_ptr<ops::OpSet> ops,
+                                           WeightLoader& load);
+Result<std::unique_ptr<Model>> build_qwen3(Config config, Limits limits, std::shared_ptr<ops::OpSet> ops,
+                                           WeightLoader& load);
+Result<std::unique_ptr<Model>> build_gemma3(Config config, Limits limits, std::shared_ptr<ops::OpSet> ops,
+                                            WeightLoader& load);
 
 }  // namespace brio::model

@@ -1,5 +1,6 @@
-// Gemma 3 (text): window and full attention layers in turn, a rotary base for each; RMS norms on the heads of q and k, and
-// before and after each block; GELU gate; embeddings scaled by sqrt(hidden). Gemma 3 technical report, 2025, section 2.
+// Gemma 3 (text): window and full attention layers in turn, a rotary base for each; RMS norms on the heads of q and k,
+// and before and after each block; GELU gate; embeddings scaled by sqrt(hidden). Gemma 3 technical report, 2025,
+// section 2.
 #include "model/decoder.h"
 
 namespace brio::model {
@@ -29,38 +30,38 @@ class Gemma3 final : public Decoder {
   const ops::Rows& forward(const StepInputs& in) override {
     const int n = static_cast<int>(in.step.rows.size());
     const float epsilon = config_.norm_epsilon;
-    embed(in);                                                                       // x        [rows, hidden]
+    embed(in);  // x        [rows, hidden]
     for (int l = 0; l < config_.num_layers; ++l) {
       const Layer& w = layers_[static_cast<size_t>(l)];
       ops::RopeTable& rope = config_.windows[static_cast<size_t>(l)] > 0 ? local_rope_ : rope_;
       in.hooks.before_layer(l);
       const tensor::KvLayerView kv = in.kv.layer(l);
-      ops_->norm(x_, n, w.attention.norm, epsilon, act_);                            // act      [rows, hidden]
-      const ops::LinearTask qkv[] = {{&w.attention.q, nullptr, &q_},                 // q        [rows, heads * head_dim]
-                                     {&w.attention.k, nullptr, &k_},                 // k, v     [rows, kv_heads * head_dim]
+      ops_->norm(x_, n, w.attention.norm, epsilon, act_);             // act      [rows, hidden]
+      const ops::LinearTask qkv[] = {{&w.attention.q, nullptr, &q_},  // q        [rows, heads * head_dim]
+                                     {&w.attention.k, nullptr, &k_},  // k, v     [rows, kv_heads * head_dim]
                                      {&w.attention.v, nullptr, &v_}};
       ops_->linear(act_, n, qkv);
       ops_->rope_and_store(q_, k_, v_, in.step, {&w.q_norm, &w.k_norm, epsilon}, rope, kv);
-      ops_->attention(q_, in.step, attention_shape(), kv, context_);                 // context  [rows, heads * head_dim]
-      const ops::LinearTask out{&w.attention.out, nullptr, &branch_};                // branch   [rows, hidden]
+      ops_->attention(q_, in.step, attention_shape(), kv, context_);   // context  [rows, heads * head_dim]
+      const ops::LinearTask out{&w.attention.out, nullptr, &branch_};  // branch   [rows, hidden]
       ops_->linear(context_, n, {&out, 1});
-      ops_->norm_add(branch_, n, w.post_attention_norm, epsilon, x_);                // x       += norm(branch)
+      ops_->norm_add(branch_, n, w.post_attention_norm, epsilon, x_);  // x       += norm(branch)
       ops_->norm(x_, n, w.feed_forward.norm, epsilon, act_);
       ops_->gated_linear(act_, n, w.feed_forward.gate, w.feed_forward.up, ops::Nonlinearity::kGeluTanh,
-                         hidden_);                                                   // hidden   [rows, feed_forward]
+                         hidden_);  // hidden   [rows, feed_forward]
       const ops::LinearTask down{&w.feed_forward.down, nullptr, &branch_};
       ops_->linear(hidden_, n, {&down, 1});
       ops_->norm_add(branch_, n, w.post_feed_forward_norm, epsilon, x_);
       in.hooks.after_layer(l);
     }
-    return head();                                                                   // logits   [asked rows, vocab]
+    return head();  // logits   [asked rows, vocab]
   }
 
  private:
   struct Layer {
     AttentionWeights attention;
-    tensor::Vector q_norm, k_norm;        // [head_dim]
-    tensor::Vector post_attention_norm;   // [hidden]
+    tensor::Vector q_norm, k_norm;       // [head_dim]
+    tensor::Vector post_attention_norm;  // [hidden]
     FeedForwardWeights feed_forward;
     tensor::Vector post_feed_forward_norm;  // [hidden]
   };

@@ -29,28 +29,28 @@ class Qwen2 final : public Decoder {
   const ops::Rows& forward(const StepInputs& in) override {
     const int n = static_cast<int>(in.step.rows.size());
     const float epsilon = config_.norm_epsilon;
-    embed(in);                                                                       // x        [rows, hidden]
+    embed(in);  // x        [rows, hidden]
     for (int l = 0; l < config_.num_layers; ++l) {
       const Layer& w = layers_[static_cast<size_t>(l)];
       in.hooks.before_layer(l);
       const tensor::KvLayerView kv = in.kv.layer(l);
-      ops_->norm(x_, n, w.attention.norm, epsilon, act_);                            // act      [rows, hidden]
-      const ops::LinearTask qkv[] = {{&w.attention.q, &w.q_bias, &q_},               // q        [rows, heads * head_dim]
-                                     {&w.attention.k, &w.k_bias, &k_},               // k, v     [rows, kv_heads * head_dim]
+      ops_->norm(x_, n, w.attention.norm, epsilon, act_);               // act      [rows, hidden]
+      const ops::LinearTask qkv[] = {{&w.attention.q, &w.q_bias, &q_},  // q        [rows, heads * head_dim]
+                                     {&w.attention.k, &w.k_bias, &k_},  // k, v     [rows, kv_heads * head_dim]
                                      {&w.attention.v, &w.v_bias, &v_}};
       ops_->linear(act_, n, qkv);
-      ops_->rope_and_store(q_, k_, v_, in.step, {}, rope_, kv);                      // q in place; k, v -> pages
-      ops_->attention(q_, in.step, attention_shape(), kv, context_);                 // context  [rows, heads * head_dim]
-      const ops::LinearTask out{&w.attention.out, nullptr, &x_, ops::Store::kAdd};   // x       += context Wo
+      ops_->rope_and_store(q_, k_, v_, in.step, {}, rope_, kv);                     // q in place; k, v -> pages
+      ops_->attention(q_, in.step, attention_shape(), kv, context_);                // context  [rows, heads * head_dim]
+      const ops::LinearTask out{&w.attention.out, nullptr, &x_, ops::Store::kAdd};  // x       += context Wo
       ops_->linear(context_, n, {&out, 1});
       ops_->norm(x_, n, w.feed_forward.norm, epsilon, act_);
       ops_->gated_linear(act_, n, w.feed_forward.gate, w.feed_forward.up, ops::Nonlinearity::kSilu,
-                         hidden_);                                                   // hidden   [rows, feed_forward]
+                         hidden_);  // hidden   [rows, feed_forward]
       const ops::LinearTask down{&w.feed_forward.down, nullptr, &x_, ops::Store::kAdd};  // x   += hidden Wd
       ops_->linear(hidden_, n, {&down, 1});
       in.hooks.after_layer(l);
     }
-    return head();                                                                   // logits   [asked rows, vocab]
+    return head();  // logits   [asked rows, vocab]
   }
 
  private:

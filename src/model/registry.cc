@@ -38,7 +38,9 @@ const std::vector<std::string>& known_architectures() {
   return names;
 }
 
-tensor::KvSpec Model::kv_spec(int layer) const { return model::kv_spec(config_, layer); }
+tensor::KvSpec Model::kv_spec(int layer) const {
+  return model::kv_spec(config_, layer);
+}
 
 Result<std::unique_ptr<Model>> build_model(const weights::Checkpoint& checkpoint, std::shared_ptr<ops::OpSet> ops,
                                            ThreadPool& pool, const BuildOptions& options) {

@@ -7,7 +7,9 @@
 namespace brio::model {
 namespace {
 
-std::string layer_name(int layer, std::string_view name) { return fmt::format("blk.{}.{}", layer, name); }
+std::string layer_name(int layer, std::string_view name) {
+  return fmt::format("blk.{}.{}", layer, name);
+}
 
 }  // namespace
 
@@ -17,7 +19,9 @@ WeightLoader::WeightLoader(const weights::Checkpoint& checkpoint, tensor::Numeri
   for (const auto& tensor : checkpoint.tensors()) total_bytes_ += tensor.size_bytes;
 }
 
-bool WeightLoader::has(std::string_view name) const { return checkpoint_ != nullptr && checkpoint_->has_tensor(name); }
+bool WeightLoader::has(std::string_view name) const {
+  return checkpoint_ != nullptr && checkpoint_->has_tensor(name);
+}
 
 Result<tensor::Weight> WeightLoader::matrix(std::string_view name, int64_t rows, int64_t cols) {
   if (checkpoint_ == nullptr) return tensor::Weight::null(rows, cols);

@@ -13,7 +13,8 @@ constexpr int kTileQueries = 48;
 // Items for each thread to claim: enough that the last one to finish idles the others by at most an eighth.
 constexpr int kItemsPerThread = 8;
 
-void add_items(AttentionTile& tile, int tile_index, int64_t cost, int64_t target, int num_queries, AttentionPlan& plan) {
+void add_items(AttentionTile& tile, int tile_index, int64_t cost, int64_t target, int num_queries,
+               AttentionPlan& plan) {
   const int splits = tile.split_end - tile.split_begin;
   const int64_t wanted = target > 0 ? (cost + target - 1) / target : 1;
   tile.num_items = static_cast<int>(std::clamp<int64_t>(wanted, 1, std::max(splits, 1)));

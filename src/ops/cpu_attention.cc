@@ -18,8 +18,8 @@ using tensor::KvSpec;
 using tensor::KvType;
 static_assert(kBlockTokens == kernels::kTileTokens);
 
-// Below this many floats (rope) or multiply-adds (attention) a call runs on the caller alone: about 2 us of one core, what
-// waking the others costs.
+// Below this many floats (rope) or multiply-adds (attention) a call runs on the caller alone: about 2 us of one core,
+// what waking the others costs.
 constexpr int64_t kSmallRope = 8192;
 constexpr int64_t kSmallAttention = 65536;
 
@@ -48,7 +48,8 @@ struct Rotation {
   }
 };
 
-// The keys and values of one head that fall into blocks with block % parts == part: a tile has one writer per step (R4).
+// The keys and values of one head that fall into blocks with block % parts == part: a tile has one writer per step
+// (R4).
 struct HeadStore {
   const KvSpec& spec;
   const KvLayerView& kv;
@@ -155,7 +156,8 @@ struct AttentionCall {
     for (int r = tile.row_begin; r < tile.row_end; ++r) {
       for (int g = 0; g < group(); ++g) {
         const kernels::AttentionState& state = states[(r - tile.row_begin) * group() + g];
-        float* out = &scratch.context[(static_cast<size_t>(r) * shape.num_heads + tile.kv_head * group() + g) * shape.head_dim];
+        float* out =
+            &scratch.context[(static_cast<size_t>(r) * shape.num_heads + tile.kv_head * group() + g) * shape.head_dim];
         if (plan.keys[static_cast<size_t>(r)].begin >= plan.keys[static_cast<size_t>(r)].end) {
           std::fill_n(out, shape.head_dim, 0.0F);  // sees nothing
         } else {
@@ -180,7 +182,8 @@ struct AttentionCall {
       part.reset(queries, shape.head_dim);
       attend(tile, split, part.states);
     }
-    if (scratch.left[static_cast<size_t>(item.tile)].fetch_sub(1, std::memory_order_acq_rel) == 1) merge(tile, queries, mine);
+    if (scratch.left[static_cast<size_t>(item.tile)].fetch_sub(1, std::memory_order_acq_rel) == 1)
+      merge(tile, queries, mine);
   }
 
   // The last item of a tile merges all splits, ascending.
@@ -244,7 +247,8 @@ void CpuOps::rope_and_store(Rows& q, const Rows& k, const Rows& v, const StepRow
       for (int r = row_begin; r < std::min(row_begin + kRotateRows, num_rows); ++r) {
         float* heads = q.storage()->row(r);
         for (int h = 0; h < num_heads; ++h) {
-          rotation.apply(heads + ptrdiff_t{h} * spec.head_dim, spec.head_dim, norms.q, step.rows[static_cast<size_t>(r)].position);
+          rotation.apply(heads + ptrdiff_t{h} * spec.head_dim, spec.head_dim, norms.q,
+                         step.rows[static_cast<size_t>(r)].position);
         }
       }
     }

@@ -1,4 +1,5 @@
-// What CpuOps keeps between calls for attention: the plan and the memory of its results. Included by ops/cpu_*.cc alone.
+// What CpuOps keeps between calls for attention: the plan and the memory of its results. Included by ops/cpu_*.cc
+// alone.
 #pragma once
 
 #include <atomic>
@@ -23,8 +24,8 @@ struct CpuOps::AttentionScratch {
   };
 
   AttentionPlan plan;
-  std::vector<kernels::AttentionState> states;    // [threads][plan.max_queries]
-  std::vector<float> outs;                        // [threads][plan.max_queries][head_dim]
+  std::vector<kernels::AttentionState> states;  // [threads][plan.max_queries]
+  std::vector<float> outs;                      // [threads][plan.max_queries][head_dim]
   int64_t thread_outs_stride = 0;
   std::vector<kernels::AttentionState> partials;  // [plan.num_partials]
   std::vector<float> partial_outs;                // [plan.num_partials][head_dim]

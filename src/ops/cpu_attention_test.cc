@@ -41,7 +41,7 @@ std::vector<float> projection(int which, int sequence, int position, int width) 
 struct Setting {
   Isa isa = Isa::kScalar;
   int threads = 1;
-  int chunk = 1;        // tokens of a sequence in a step
+  int chunk = 1;          // tokens of a sequence in a step
   bool together = false;  // sequences share steps
 };
 
@@ -181,13 +181,14 @@ std::vector<Isa> usable_isas() {
   return isas;
 }
 
-// Head ratios 1, 3, 4, 7 and MQA; head_dim 64, 80, 128, 256; windows; both KV types; norms; softcap; lengths with all tails.
+// Head ratios 1, 3, 4, 7 and MQA; head_dim 64, 80, 128, 256; windows; both KV types; norms; softcap; lengths with all
+// tails.
 std::vector<Shape> shapes() {
   const KvType f32 = KvType::kF32;
   return {
-      {3, 3, 64, 0, KvType::kBF16, false, 0, {70, 33, 1}},   {9, 3, 64, 0, KvType::kBF16, false, 0, {300, 64, 31}},
-      {4, 1, 256, 40, KvType::kBF16, true, 0, {90, 20}},     {7, 1, 80, 5, KvType::kBF16, false, 0, {65, 40}},
-      {4, 2, 128, 0, KvType::kBF16, true, 20, {66, 270}},    {14, 2, 64, 0, f32, false, 0, {45, 34}},
+      {3, 3, 64, 0, KvType::kBF16, false, 0, {70, 33, 1}},    {9, 3, 64, 0, KvType::kBF16, false, 0, {300, 64, 31}},
+      {4, 1, 256, 40, KvType::kBF16, true, 0, {90, 20}},      {7, 1, 80, 5, KvType::kBF16, false, 0, {65, 40}},
+      {4, 2, 128, 0, KvType::kBF16, true, 20, {66, 270}},     {14, 2, 64, 0, f32, false, 0, {45, 34}},
       {8, 2, 20, 300, KvType::kBF16, false, 0, {330, 32, 2}}, {2, 2, 18, 5, f32, true, 0, {270, 9}},
   };
 }
@@ -200,8 +201,9 @@ TEST(CpuAttention, RowsHaveEqualBitsInEverySetting) {
                {isa, 1, 1000, false}, {isa, 2, 7, true}, {isa, 5, 32, true}, {isa, 2, 1000, true}, {isa, 5, 1, true}}) {
         if (isa == Isa::kScalar && setting.chunk < 32) continue;  // slow, and covered by the kernels' own tests
         ASSERT_TRUE(same(Scene(shape, setting).run(), want))
-            << shape.num_heads << '/' << shape.num_kv_heads << " heads of " << shape.head_dim << ", " << name(isa) << ", "
-            << setting.threads << " threads, chunk " << setting.chunk << (setting.together ? ", together" : ", alone");
+            << shape.num_heads << '/' << shape.num_kv_heads << " heads of " << shape.head_dim << ", " << name(isa)
+            << ", " << setting.threads << " threads, chunk " << setting.chunk
+            << (setting.together ? ", together" : ", alone");
       }
     }
   }
@@ -229,7 +231,8 @@ std::vector<float> rotated(const Shape& shape, std::vector<float> x, int heads, 
       double squares = 0.0;
       for (int d = 0; d < shape.head_dim; ++d) squares += double{head[d]} * head[d];
       const double r = 1.0 / std::sqrt(squares / shape.head_dim + 1e-6);
-      for (int d = 0; d < shape.head_dim; ++d) head[d] = static_cast<float>(head[d] * r * (weight[static_cast<size_t>(d)] + 2.0F));
+      for (int d = 0; d < shape.head_dim; ++d)
+        head[d] = static_cast<float>(head[d] * r * (weight[static_cast<size_t>(d)] + 2.0F));
     }
     for (int pair = 0; pair < rotary / 2; ++pair) {
       const double angle = position * std::pow(10000.0, -2.0 * pair / rotary);
@@ -255,13 +258,15 @@ TEST(CpuAttention, IsCloseToDouble) {
       std::vector<float> v;
       for (int t = 0; t < length; ++t) {
         const size_t at = static_cast<size_t>(head / group) * dim;
-        const auto key = rotated(shape, projection(1, 0, t, shape.num_kv_heads * shape.head_dim), shape.num_kv_heads, t);
+        const auto key =
+            rotated(shape, projection(1, 0, t, shape.num_kv_heads * shape.head_dim), shape.num_kv_heads, t);
         const auto value = projection(2, 0, t, shape.num_kv_heads * shape.head_dim);
         k.insert(k.end(), key.begin() + at, key.begin() + at + dim);
         v.insert(v.end(), value.begin() + at, value.begin() + at + dim);
       }
       for (int position : {0, 1, length / 2, length - 1}) {
-        const auto query = rotated(shape, projection(0, 0, position, shape.num_heads * shape.head_dim), shape.num_heads, position);
+        const auto query =
+            rotated(shape, projection(0, 0, position, shape.num_heads * shape.head_dim), shape.num_heads, position);
         const float* q = &query[static_cast<size_t>(head) * dim];
         const int begin = shape.window > 0 ? std::max(0, position - shape.window + 1) : 0;
         double largest = 0.0;

@@ -35,7 +35,9 @@ CpuOps::CpuOps(ThreadPool& pool, const kernels::KernelTable& kernels, tensor::Nu
 
 CpuOps::~CpuOps() = default;
 
-Isa CpuOps::isa() const { return kernels_.isa; }
+Isa CpuOps::isa() const {
+  return kernels_.isa;
+}
 
 Result<Rows> CpuOps::make_rows(int max_rows, int width) {
   BRIO_TRY(std::shared_ptr<Rows::Storage> storage, make_rows_storage(max_rows, width));
@@ -79,7 +81,8 @@ void CpuOps::norm_add(const Rows& branch, int num_rows, const tensor::Vector& we
              "norm of {} rows of {} added to {} of {}", num_rows, branch.width(), x.max_rows(), x.width());
   pool_.parallel_for(num_rows, kRowGrain, [&](int begin, int end) {
     for (int r = begin; r < end; ++r) {
-      kernels_.rows.rms_norm_add(branch.storage()->row(r), weight.values().data(), x.width(), epsilon, x.storage()->row(r));
+      kernels_.rows.rms_norm_add(branch.storage()->row(r), weight.values().data(), x.width(), epsilon,
+                                 x.storage()->row(r));
     }
   });
 }

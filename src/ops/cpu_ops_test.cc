@@ -1,5 +1,5 @@
-// Norms through CpuOps: every form of the activation holds the normed row, whatever the thread count, ISA and neighbours;
-// and what writes and visible ranges mean.
+// Norms through CpuOps: every form of the activation holds the normed row, whatever the thread count, ISA and
+// neighbours; and what writes and visible ranges mean.
 #include "ops/cpu_ops.h"
 
 #include <gtest/gtest.h>
@@ -133,7 +133,8 @@ class Branches : public ::testing::Test {
     const size_t record = static_cast<size_t>(tensor::record_bytes(spec_));
     memory_ = std::move(AlignedBuffer::create(4 * record)).value();
     std::memset(memory_.data(), 0xff, memory_.size_bytes());
-    for (int s = 0; s < 2; ++s) blocks_.push_back({memory_.data() + 2 * s * record, memory_.data() + (2 * s + 1) * record});
+    for (int s = 0; s < 2; ++s)
+      blocks_.push_back({memory_.data() + 2 * s * record, memory_.data() + (2 * s + 1) * record});
     RopeSpec rope;
     rope.rotary_dim = 16;
     rope_ = std::make_unique<RopeTable>(rope);
@@ -196,7 +197,8 @@ TEST_F(Branches, ARowWritesEverySlot) {
     seeds.push_back(50 + p);
   }
   const auto outs = step(rows, writes, seeds);
-  const auto again = step({row_at(0, kTokens - 1, 0, kTokens), row_at(1, kTokens - 1, 0, kTokens)}, {}, {50 + kTokens - 1, 50 + kTokens - 1});
+  const auto again = step({row_at(0, kTokens - 1, 0, kTokens), row_at(1, kTokens - 1, 0, kTokens)}, {},
+                          {50 + kTokens - 1, 50 + kTokens - 1});
   EXPECT_EQ(again[0], outs.back());
   EXPECT_EQ(again[1], outs.back());
 }

@@ -22,13 +22,13 @@ struct Rows::Storage {
 struct Activation::Storage {
   AlignedBuffer buffer;
   int width = 0;
-  ptrdiff_t stride = 0;       // kernels::row_stride(width)
-  int images = 1;             // s8 rows per row: 2 for a pair, the value's image and then that of the rest
-  int8_t* values = nullptr;   // s8   [max_rows * images][stride]
-  float* scales = nullptr;    //      [max_rows * images][stride / 32]
-  int16_t* sums = nullptr;    //      [max_rows * images][stride / 16]
-  uint16_t* bf16 = nullptr;   // bf16 [max_rows][stride]
-  float* f32 = nullptr;       // fp32 [max_rows][stride]
+  ptrdiff_t stride = 0;      // kernels::row_stride(width)
+  int images = 1;            // s8 rows per row: 2 for a pair, the value's image and then that of the rest
+  int8_t* values = nullptr;  // s8   [max_rows * images][stride]
+  float* scales = nullptr;   //      [max_rows * images][stride / 32]
+  int16_t* sums = nullptr;   //      [max_rows * images][stride / 16]
+  uint16_t* bf16 = nullptr;  // bf16 [max_rows][stride]
+  float* f32 = nullptr;      // fp32 [max_rows][stride]
 
   // Writes columns [column, column + x.size()) of row r in every form; column is a multiple of 32, and so is the size
   // unless the columns are the row's last. Any thread, one thread per 32 columns.

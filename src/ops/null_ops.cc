@@ -39,14 +39,15 @@ std::vector<NullOps::Origin>& NullOps::origins(const Activation& activation) {
 }
 
 void NullOps::copy(const std::vector<Origin>& from, int num_rows, std::vector<Origin>& to) {
-  BRIO_CHECK(num_rows >= 0 && static_cast<size_t>(num_rows) <= from.size() && static_cast<size_t>(num_rows) <= to.size(),
-             "{} rows from {} to {}", num_rows, from.size(), to.size());
+  BRIO_CHECK(
+      num_rows >= 0 && static_cast<size_t>(num_rows) <= from.size() && static_cast<size_t>(num_rows) <= to.size(),
+      "{} rows from {} to {}", num_rows, from.size(), to.size());
   std::copy_n(from.begin(), num_rows, to.begin());
 }
 
 void NullOps::embed(const tensor::Weight& table, std::span<const Row> rows, float /*scale*/, Rows& x) {
-  BRIO_CHECK(table.cols() == x.width() && static_cast<int>(rows.size()) <= x.max_rows(), "embed {} rows of {} into {} of {}",
-             rows.size(), table.cols(), x.max_rows(), x.width());
+  BRIO_CHECK(table.cols() == x.width() && static_cast<int>(rows.size()) <= x.max_rows(),
+             "embed {} rows of {} into {} of {}", rows.size(), table.cols(), x.max_rows(), x.width());
   std::vector<Origin>& to = origins(x);
   for (size_t r = 0; r < rows.size(); ++r) {
     BRIO_CHECK(rows[r].token >= 0 && rows[r].token < table.rows(), "token {} of {}", rows[r].token, table.rows());
@@ -55,15 +56,16 @@ void NullOps::embed(const tensor::Weight& table, std::span<const Row> rows, floa
 }
 
 void NullOps::norm(const Rows& x, int num_rows, const tensor::Vector& weight, float /*epsilon*/, Activation& out) {
-  BRIO_CHECK(x.width() == out.width() && weight.size() == x.width(), "norm of {} with {} into {}", x.width(), weight.size(),
-             out.width());
+  BRIO_CHECK(x.width() == out.width() && weight.size() == x.width(), "norm of {} with {} into {}", x.width(),
+             weight.size(), out.width());
   copy(origins(x), num_rows, origins(out));
 }
 
-void NullOps::norm_gather(const Rows& x, std::span<const int32_t> row_ids, const tensor::Vector& weight, float /*epsilon*/,
-                          Activation& out) {
-  BRIO_CHECK(x.width() == out.width() && weight.size() == x.width() && static_cast<int>(row_ids.size()) <= out.max_rows(),
-             "norm of {} rows of {} into {} of {}", row_ids.size(), x.width(), out.max_rows(), out.width());
+void NullOps::norm_gather(const Rows& x, std::span<const int32_t> row_ids, const tensor::Vector& weight,
+                          float /*epsilon*/, Activation& out) {
+  BRIO_CHECK(
+      x.width() == out.width() && weight.size() == x.width() && static_cast<int>(row_ids.size()) <= out.max_rows(),
+      "norm of {} rows of {} into {} of {}", row_ids.size(), x.width(), out.max_rows(), out.width());
   const std::vector<Origin>& from = origins(x);
   std::vector<Origin>& to = origins(out);
   for (size_t i = 0; i < row_ids.size(); ++i) {
@@ -90,9 +92,10 @@ void NullOps::linear(const Activation& in, int num_rows, std::span<const LinearT
 
 void NullOps::gated_linear(const Activation& in, int num_rows, const tensor::Weight& gate, const tensor::Weight& up,
                            Nonlinearity /*f*/, Activation& out) {
-  BRIO_CHECK(gate.cols() == in.width() && up.cols() == in.width() && gate.rows() == out.width() && up.rows() == out.width(),
-             "gate {} x {} and up {} x {} from {} to {}", gate.rows(), gate.cols(), up.rows(), up.cols(), in.width(),
-             out.width());
+  BRIO_CHECK(
+      gate.cols() == in.width() && up.cols() == in.width() && gate.rows() == out.width() && up.rows() == out.width(),
+      "gate {} x {} and up {} x {} from {} to {}", gate.rows(), gate.cols(), up.rows(), up.cols(), in.width(),
+      out.width());
   weight_passes_ += 2;
   copy(origins(in), num_rows, origins(out));
 }
@@ -110,8 +113,9 @@ void NullOps::rope_and_store(Rows& q, const Rows& k, const Rows& v, const StepRo
       const WriteSlot& slot = step.writes[static_cast<size_t>(w)];
       const size_t sequence = static_cast<size_t>(slot.sequence);
       const size_t block = static_cast<size_t>(slot.position / tensor::kBlockTokens);
-      BRIO_CHECK(slot.sequence >= 0 && sequence < kv.blocks.size() && slot.position >= 0 && block < kv.blocks[sequence].size(),
-                 "write to position {} of sequence {}: no block for it", slot.position, slot.sequence);
+      BRIO_CHECK(
+          slot.sequence >= 0 && sequence < kv.blocks.size() && slot.position >= 0 && block < kv.blocks[sequence].size(),
+          "write to position {} of sequence {}: no block for it", slot.position, slot.sequence);
     }
   }
 }

@@ -1,5 +1,6 @@
-// OpSet: every operation a model's forward pass is made of, for one device. Models call it with opaque handles and never
-// see an address; the CPU implementation splits work over the ThreadPool and calls kernels, the null one checks shapes.
+// OpSet: every operation a model's forward pass is made of, for one device. Models call it with opaque handles and
+// never see an address; the CPU implementation splits work over the ThreadPool and calls kernels, the null one checks
+// shapes.
 //
 // All operations are row-wise deterministic (DESIGN section 4): the bits of a row's result depend on that row's inputs
 // alone, not on num_rows, neighbours or threads. Shapes are CHECKed: they come from validated configs, not users.
@@ -57,14 +58,14 @@ enum class Nonlinearity : uint8_t { kSilu, kGeluTanh };
 enum class Store : uint8_t { kReplace, kAdd };
 
 struct LinearTask {
-  const tensor::Weight* weight;           // [N, K]
-  const tensor::Vector* bias = nullptr;   // [N] or none
-  Rows* y;                                // [num_rows, N]
-  Store store = Store::kReplace;          // kAdd: y += W x (residual)
+  const tensor::Weight* weight;          // [N, K]
+  const tensor::Vector* bias = nullptr;  // [N] or none
+  Rows* y;                               // [num_rows, N]
+  Store store = Store::kReplace;         // kAdd: y += W x (residual)
 };
 
 struct AttentionShape {
-  int num_heads = 0;     // query heads, a multiple of the spec's num_kv_heads
+  int num_heads = 0;  // query heads, a multiple of the spec's num_kv_heads
   int head_dim = 0;
   float scale = 0.0F;    // score = scale * q.k
   float softcap = 0.0F;  // > 0: score = softcap * tanh(score / softcap)
@@ -109,8 +110,8 @@ class OpSet {
   virtual void rope_and_store(Rows& q, const Rows& k, const Rows& v, const StepRows& step, const HeadNorms& norms,
                               RopeTable& rope, const tensor::KvLayerView& kv) = 0;
   // out[r] = softmax(scale q k^T over the row's visible keys) v                out [rows, num_heads * head_dim]
-  virtual void attention(const Rows& q, const StepRows& step, const AttentionShape& shape, const tensor::KvLayerView& kv,
-                         Activation& out) = 0;
+  virtual void attention(const Rows& q, const StepRows& step, const AttentionShape& shape,
+                         const tensor::KvLayerView& kv, Activation& out) = 0;
 
   // Host view of one row (logits for the sampler, tests). Valid until the next call that writes `rows`.
   virtual std::span<const float> read(const Rows& rows, int row) const = 0;

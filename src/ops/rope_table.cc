@@ -11,8 +11,9 @@ namespace {
 
 constexpr double kTwoPi = 6.283185307179586;
 
-// Llama 3.1: long waves (few turns within the original context) are stretched by `factor`, short ones kept, blended between.
-// The divisor is rounded to fp32, as GGUF files hold it (rope_freqs.weight), so that both kinds of file give equal bits.
+// Llama 3.1: long waves (few turns within the original context) are stretched by `factor`, short ones kept, blended
+// between. The divisor is rounded to fp32, as GGUF files hold it (rope_freqs.weight), so that both kinds of file give
+// equal bits.
 double llama3_frequency(const RopeSpec& spec, double frequency) {
   const double turns = spec.original_context * frequency / kTwoPi;
   double divisor = 1.0;
@@ -56,10 +57,17 @@ std::vector<double> rope_frequencies(const RopeSpec& spec) {
   for (int pair = 0; pair < spec.rotary_dim / 2; ++pair) {
     double frequency = kernels::pow(spec.base, -2.0 * pair / spec.rotary_dim);
     switch (spec.scaling) {
-      case RopeSpec::Scaling::kNone: break;
-      case RopeSpec::Scaling::kLinear: frequency /= spec.factor; break;
-      case RopeSpec::Scaling::kLlama3: frequency = llama3_frequency(spec, frequency); break;
-      case RopeSpec::Scaling::kYarn: frequency = yarn_frequency(spec, low, high, pair, frequency); break;
+      case RopeSpec::Scaling::kNone:
+        break;
+      case RopeSpec::Scaling::kLinear:
+        frequency /= spec.factor;
+        break;
+      case RopeSpec::Scaling::kLlama3:
+        frequency = llama3_frequency(spec, frequency);
+        break;
+      case RopeSpec::Scaling::kYarn:
+        frequency = yarn_frequency(spec, low, high, pair, frequency);
+        break;
     }
     if (!spec.frequency_factors.empty()) frequency /= spec.frequency_factors[static_cast<size_t>(pair)];
     frequencies[static_cast<size_t>(pair)] = frequency;

@@ -11,11 +11,12 @@ enum class RowOutput : uint8_t { kNone, kLogits };
 struct Row {
   int32_t token = 0;
   int32_t position = 0;
-  int32_t sequence = 0;         // index into the step's sequences (and KvLayerView::blocks)
-  int32_t adapter = 0;          // 0: none
-  int32_t visible_begin = 0;    // keys [visible_begin, visible_end) are attended; a window layer narrows the begin further
-  int32_t visible_end = 0;      //   to position - window + 1
-  int32_t write_begin = 0;      // range in StepRows::writes: where this row's K and V go (one slot, or several branches)
+  int32_t sequence = 0;  // index into the step's sequences (and KvLayerView::blocks)
+  int32_t adapter = 0;   // 0: none
+  int32_t visible_begin =
+      0;                    // keys [visible_begin, visible_end) are attended; a window layer narrows the begin further
+  int32_t visible_end = 0;  //   to position - window + 1
+  int32_t write_begin = 0;  // range in StepRows::writes: where this row's K and V go (one slot, or several branches)
   int32_t write_end = 0;
   RowOutput output = RowOutput::kNone;
 };

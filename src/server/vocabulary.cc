@@ -62,10 +62,10 @@ Result<void> read_roles(const Metadata& metadata, TokenizerSpec& spec) {
     std::string_view key;
     int32_t* id;
   } roles[] = {
-      {"tokenizer.ggml.bos_token_id", &spec.bos},       {"tokenizer.ggml.eos_token_id", &spec.eos},
-      {"tokenizer.ggml.unknown_token_id", &spec.unk},   {"tokenizer.ggml.seperator_token_id", &spec.sep},
-      {"tokenizer.ggml.padding_token_id", &spec.pad},   {"tokenizer.ggml.cls_token_id", &spec.cls},
-      {"tokenizer.ggml.eot_token_id", &spec.eot},       {"tokenizer.ggml.eom_token_id", &spec.eom},
+      {"tokenizer.ggml.bos_token_id", &spec.bos},     {"tokenizer.ggml.eos_token_id", &spec.eos},
+      {"tokenizer.ggml.unknown_token_id", &spec.unk}, {"tokenizer.ggml.seperator_token_id", &spec.sep},
+      {"tokenizer.ggml.padding_token_id", &spec.pad}, {"tokenizer.ggml.cls_token_id", &spec.cls},
+      {"tokenizer.ggml.eot_token_id", &spec.eot},     {"tokenizer.ggml.eom_token_id", &spec.eom},
   };
   for (const auto& role : roles) {
     BRIO_TRY(*role.id, read_id(metadata, role.key, spec.tokens.size()));

@@ -6,21 +6,36 @@ kernels::PanelFormat panel_format(DType source, Numerics numerics) {
   using kernels::PanelFormat;
   if (numerics == Numerics::kFp32) return PanelFormat::kF32;
   switch (source) {
-    case DType::kF32: return PanelFormat::kF32;
-    case DType::kF16: return PanelFormat::kF16;
-    case DType::kBF16: return PanelFormat::kBF16;
-    case DType::kQ4_0: return PanelFormat::kQ4_0;
-    case DType::kQ4_1: return PanelFormat::kQ4_1;
-    case DType::kQ5_0: return PanelFormat::kQ5_0;
-    case DType::kQ5_1: return PanelFormat::kQ5_1;
-    case DType::kQ8_0: return PanelFormat::kQ8_0;
-    case DType::kQ2_K: return PanelFormat::kQ2_K;
-    case DType::kQ3_K: return PanelFormat::kQ3_K;
-    case DType::kQ4_K: return PanelFormat::kQ4_K;
-    case DType::kQ5_K: return PanelFormat::kQ5_K;
-    case DType::kQ6_K: return PanelFormat::kQ6_K;
-    case DType::kIQ4_NL: return PanelFormat::kIQ4_NL;
-    case DType::kIQ4_XS: return PanelFormat::kIQ4_XS;
+    case DType::kF32:
+      return PanelFormat::kF32;
+    case DType::kF16:
+      return PanelFormat::kF16;
+    case DType::kBF16:
+      return PanelFormat::kBF16;
+    case DType::kQ4_0:
+      return PanelFormat::kQ4_0;
+    case DType::kQ4_1:
+      return PanelFormat::kQ4_1;
+    case DType::kQ5_0:
+      return PanelFormat::kQ5_0;
+    case DType::kQ5_1:
+      return PanelFormat::kQ5_1;
+    case DType::kQ8_0:
+      return PanelFormat::kQ8_0;
+    case DType::kQ2_K:
+      return PanelFormat::kQ2_K;
+    case DType::kQ3_K:
+      return PanelFormat::kQ3_K;
+    case DType::kQ4_K:
+      return PanelFormat::kQ4_K;
+    case DType::kQ5_K:
+      return PanelFormat::kQ5_K;
+    case DType::kQ6_K:
+      return PanelFormat::kQ6_K;
+    case DType::kIQ4_NL:
+      return PanelFormat::kIQ4_NL;
+    case DType::kIQ4_XS:
+      return PanelFormat::kIQ4_XS;
   }
   return PanelFormat::kF32;
 }

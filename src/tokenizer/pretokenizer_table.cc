@@ -20,9 +20,8 @@
 #define GPT4_TAIL SYMBOLS "[\\r\\n]*|" NEWLINES "|" SPACES
 #define LLAMA3 CONTRACTION "|" NOT_WORD "?\\p{L}+|\\p{N}{1,3}|" GPT4_TAIL
 #define QWEN2 CONTRACTION "|" NOT_WORD "?\\p{L}+|\\p{N}|" GPT4_TAIL
-#define CASED_WORD(suffix)                        \
-  NOT_WORD "?[" UPPER "]*[" LOWER "]+" suffix "|" \
-  NOT_WORD "?[" UPPER "]+[" LOWER "]*" suffix "|"
+#define CASED_WORD(suffix) \
+  NOT_WORD "?[" UPPER "]*[" LOWER "]+" suffix "|" NOT_WORD "?[" UPPER "]+[" LOWER "]*" suffix "|"
 #define O200K_TAIL SYMBOLS "[\\r\\n/]*|" NEWLINES "|" SPACES
 #define GPT4O CASED_WORD(CONTRACTION "?") "\\p{N}{1,3}|" O200K_TAIL
 #define DEEPSEEK3_CJK "[\\x{4E00}-\\x{9FA5}\\x{3040}-\\x{309F}\\x{30A0}-\\x{30FF}]+"
@@ -39,20 +38,23 @@ constexpr std::string_view kGpt2[] = {GPT2};
 constexpr std::string_view kDigitsThenGpt2[] = {"\\p{N}", GPT2};
 constexpr std::string_view kLlama3[] = {LLAMA3};
 constexpr std::string_view kQwen2[] = {QWEN2};
-constexpr std::string_view kQwen35[] = {
-    CONTRACTION "|" NOT_WORD "?[\\p{L}\\p{M}]+|\\p{N}| ?[^" WS "\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|" NEWLINES "|" SPACES};
+constexpr std::string_view kQwen35[] = {CONTRACTION "|" NOT_WORD "?[\\p{L}\\p{M}]+|\\p{N}| ?[^" WS
+                                                    "\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|" NEWLINES "|" SPACES};
 constexpr std::string_view kTekken[] = {CASED_WORD("") "\\p{N}|" O200K_TAIL};
 constexpr std::string_view kGpt4o[] = {GPT4O};
 constexpr std::string_view kTinyAya[] = {kWordDigitsInThrees, GPT4O};
 constexpr std::string_view kSuperBpe[] = {"\\p{N}+", kThreesInDigits};
-constexpr std::string_view kDeepseekCoder[] = {
-    "[\\r\\n]", "[" WS "]?\\p{L}+", "[" WS "]?\\p{P}+", DEEPSEEK_CJK, "\\p{N}"};
+constexpr std::string_view kDeepseekCoder[] = {"[\\r\\n]", "[" WS "]?\\p{L}+", "[" WS "]?\\p{P}+", DEEPSEEK_CJK,
+                                               "\\p{N}"};
 // Latin, Greek, Cyrillic, Armenian, Georgian, Cherokee, Coptic, Deseret and more cased letters, as DeepSeek lists them.
 constexpr std::string_view kDeepseekLlm[] = {
     "[\\r\\n]",
-    "[" WS "]?[A-Za-z\\x{B5}\\x{C0}-\\x{D6}\\x{D8}-\\x{F6}\\x{F8}-\\x{1BA}\\x{1BC}-\\x{1BF}\\x{1C4}-\\x{293}\\x{295}-"
-  "\\x{2AF}\\x{370}-\\x{373}\\x{376}\\x{377}\\x{37B}-\\x{37D}\\x{37F}\\x{386}\\x{388}-\\x{38A}\\x{38C}\\x{38E}-\\x{3A1}"
-  "\\x{3A3}-\\x{3F5}\\x{3F7}-\\x{481}\\x{48A}-\\x{52F}\\x{531}-\\x{556}\\x{10A0}-\\x{10C5}\\x{13A0}-\\x{13F5}\\x{13F8}-"
+    "[" WS
+    "]?[A-Za-z\\x{B5}\\x{C0}-\\x{D6}\\x{D8}-\\x{F6}\\x{F8}-\\x{1BA}\\x{1BC}-\\x{1BF}\\x{1C4}-\\x{293}\\x{295}-"
+    "\\x{2AF}\\x{370}-\\x{373}\\x{376}\\x{377}\\x{37B}-\\x{37D}\\x{37F}\\x{386}\\x{388}-\\x{38A}\\x{38C}\\x{38E}-\\x{"
+    "3A1}"
+    "\\x{3A3}-\\x{3F5}\\x{3F7}-\\x{481}\\x{48A}-\\x{52F}\\x{531}-\\x{556}\\x{10A0}-\\x{10C5}\\x{13A0}-\\x{13F5}\\x{"
+    "13F8}-"
     "\\x{13FD}\\x{1C90}-\\x{1CBA}\\x{1CBD}-\\x{1CBF}\\x{1D00}-\\x{1D2B}\\x{1D6B}-\\x{1D77}\\x{1D79}-\\x{1D9A}\\x{1E00}-"
     "\\x{1F15}\\x{1F18}-\\x{1F1D}\\x{1F20}-\\x{1F45}\\x{1F48}-\\x{1F4D}\\x{1F50}-\\x{1F57}\\x{1F59}\\x{1F5B}\\x{1F5D}"
     "\\x{1F5F}-\\x{1F7D}\\x{1F80}-\\x{1FB4}\\x{1FB6}-\\x{1FBC}\\x{1FBE}\\x{1FC2}-\\x{1FC4}\\x{1FC6}-\\x{1FCC}\\x{1FD0}-"
@@ -60,25 +62,29 @@ constexpr std::string_view kDeepseekLlm[] = {
     "\\x{2113}\\x{2115}\\x{2119}-\\x{211D}\\x{2124}\\x{2126}\\x{2128}\\x{212A}-\\x{212D}\\x{212F}-\\x{2134}\\x{2139}"
     "\\x{213C}-\\x{213F}\\x{2145}-\\x{2149}\\x{214E}\\x{2183}\\x{2184}\\x{2C00}-\\x{2C7B}\\x{2C7E}-\\x{2CE4}\\x{2CEB}-"
     "\\x{2CEE}\\x{2CF2}\\x{2CF3}\\x{A640}-\\x{A66D}\\x{A680}-\\x{A69B}\\x{A722}-\\x{A76F}\\x{A771}-\\x{A787}\\x{A78B}-"
-  "\\x{A78E}\\x{AB70}-\\x{ABBF}\\x{FB00}-\\x{FB06}\\x{FB13}-\\x{FB17}\\x{FF21}-\\x{FF3A}\\x{FF41}-\\x{FF5A}\\x{10400}-"
-  "\\x{1044F}\\x{104B0}-\\x{104D3}\\x{104D8}-\\x{104FB}\\x{10C80}-\\x{10CB2}\\x{10CC0}-\\x{10CF2}\\x{118A0}-\\x{118DF}"
+    "\\x{A78E}\\x{AB70}-\\x{ABBF}\\x{FB00}-\\x{FB06}\\x{FB13}-\\x{FB17}\\x{FF21}-\\x{FF3A}\\x{FF41}-\\x{FF5A}\\x{10400}"
+    "-"
+    "\\x{1044F}\\x{104B0}-\\x{104D3}\\x{104D8}-\\x{104FB}\\x{10C80}-\\x{10CB2}\\x{10CC0}-\\x{10CF2}\\x{118A0}-\\x{"
+    "118DF}"
     "\\x{1E900}-\\x{1E943}]+",
     "[" WS "]?[!-/:-~\\x{FF01}-\\x{FF0F}\\x{FF1A}-\\x{FF5E}\\x{2018}-\\x{201F}\\x{3000}-\\x{3002}]+",
     "(?<![" WS "])[" WS "]++\\z",  // \s+$, which restarts at every space of a run
     DEEPSEEK_CJK,
     "\\p{N}+",
 };
-constexpr std::string_view kDeepseekV3[] = {
-    "\\p{N}{1,3}", DEEPSEEK3_CJK, DEEPSEEK3_WORD "[\\r\\n]*|" NEWLINES "|" SPACES};
+constexpr std::string_view kDeepseekV3[] = {"\\p{N}{1,3}", DEEPSEEK3_CJK,
+                                            DEEPSEEK3_WORD "[\\r\\n]*|" NEWLINES "|" SPACES};
 constexpr std::string_view kSpark[] = {"\\p{N}{1,3}", DEEPSEEK3_CJK, DEEPSEEK3_WORD "|[\\r\\n]|" SPACES, "\\p{N}"};
 constexpr std::string_view kAfmoe[] = {
     kDigitsInThrees,
-  "[\\x{4E00}-\\x{9FFF}\\x{3400}-\\x{4DBF}\\x{F900}-\\x{FAFF}\\x{3040}-\\x{309F}\\x{30A0}-\\x{30FF}\\x{FF65}-\\x{FF9F}"
+    "[\\x{4E00}-\\x{9FFF}\\x{3400}-\\x{4DBF}\\x{F900}-\\x{FAFF}\\x{3040}-\\x{309F}\\x{30A0}-\\x{30FF}\\x{FF65}-\\x{"
+    "FF9F}"
     "\\x{2F00}-\\x{2FDF}\\x{E40}-\\x{E7F}\\x{E80}-\\x{EFF}\\x{1780}-\\x{17FF}\\x{1000}-\\x{109F}\\x{AA60}-\\x{AA7F}"
     "\\x{A9E0}-\\x{A9FF}\\x{AC00}-\\x{D7AF}\\x{1100}-\\x{11FF}]+",
     DEEPSEEK3_WORD "[\\r\\n]*|" NEWLINES "|" SPACES};
 constexpr std::string_view kYoutu[] = {
-  "[\\x{AC00}-\\x{D7A3}\\x{3131}-\\x{318E}]+|[\\x{FF01}\\x{2026}\\x{201C}\\x{201D}\\x{2018}\\x{2019}\\x{2014}\\x{FF1A}"
+    "[\\x{AC00}-\\x{D7A3}\\x{3131}-\\x{318E}]+|[\\x{FF01}\\x{2026}\\x{201C}\\x{201D}\\x{2018}\\x{2019}\\x{2014}\\x{"
+    "FF1A}"
     "\\x{FF1B}\\x{FF0C}\\x{3001}-\\x{303F}\\x{FE30}-\\x{FE4F}]+|[\\x{3105}-\\x{312F}]+|" DEEPSEEK3_CJK,
     CASED_WORD(CONTRACTION "?") "\\p{N}|" O200K_TAIL};
 constexpr std::string_view kFalcon[] = {"[\\p{P}$+<=>^~|`]+", GPT2, "[0-9][0-9][0-9]"};
@@ -88,30 +94,30 @@ constexpr std::string_view kViking[] = {BLOOM, "\\p{N}"};
 // Spaces go by powers of two. The look-behind: inside a run of spaces the search for its line feed has failed before,
 // and repeating it every 512 would take quadratic time.
 #define SPACES_OF(count) "[" WS "]{" count "}(?![^" WS "])|"
-constexpr std::string_view kJais2[] = {
-    CONTRACTION "|" NOT_WORD "?\\p{L}+|\\p{N}{1,3}|" SYMBOLS "[\\r\\n]*|"
-    "(?<![\\t\\x0B\\f\\x{85}\\p{Z}])" NEWLINES "|"
-    SPACES_OF("512") SPACES_OF("256") SPACES_OF("128") SPACES_OF("64") SPACES_OF("32") SPACES_OF("16") SPACES_OF("8")
-    SPACES_OF("4") SPACES_OF("1,2") "[" WS "]"};
-constexpr std::string_view kBailing[] = {
-    "'(?i:[sdmt]|ll|ve|re)|" NOT_WORD "?+\\p{L}+|\\p{N}| ?[^" WS "\\p{L}\\p{N}]++[\\r\\n]*|[" WS "]*[\\r\\n]|" SPACES};
-constexpr std::string_view kSeedCoder[] = {
-    CONTRACTION "|" NOT_WORD "?\\p{L}+|\\p{N}| ?[^" WS "\\p{L}\\p{N}\\r\\n]+|" NEWLINES "|" SPACES};
-constexpr std::string_view kExaoneMoe[] = {
-    CONTRACTION "|" NOT_WORD "?(?:\\p{L}\\p{M}*+(?: \\p{L}\\p{M}*+)*+)++|\\p{N}|"
-    SYMBOLS "[\\r\\n/]?|[" WS "]*[\\r\\n]|" SPACES};
+constexpr std::string_view kJais2[] = {CONTRACTION "|" NOT_WORD "?\\p{L}+|\\p{N}{1,3}|" SYMBOLS
+                                                   "[\\r\\n]*|"
+                                                   "(?<![\\t\\x0B\\f\\x{85}\\p{Z}])" NEWLINES "|" SPACES_OF("512")
+                                                       SPACES_OF("256") SPACES_OF("128") SPACES_OF("64") SPACES_OF("32")
+                                                           SPACES_OF("16") SPACES_OF("8") SPACES_OF("4")
+                                                               SPACES_OF("1,2") "[" WS "]"};
+constexpr std::string_view kBailing[] = {"'(?i:[sdmt]|ll|ve|re)|" NOT_WORD "?+\\p{L}+|\\p{N}| ?[^" WS
+                                         "\\p{L}\\p{N}]++[\\r\\n]*|[" WS "]*[\\r\\n]|" SPACES};
+constexpr std::string_view kSeedCoder[] = {CONTRACTION "|" NOT_WORD "?\\p{L}+|\\p{N}| ?[^" WS
+                                                       "\\p{L}\\p{N}\\r\\n]+|" NEWLINES "|" SPACES};
+constexpr std::string_view kExaoneMoe[] = {CONTRACTION "|" NOT_WORD
+                                                       "?(?:\\p{L}\\p{M}*+(?: \\p{L}\\p{M}*+)*+)++|\\p{N}|" SYMBOLS
+                                                       "[\\r\\n/]?|[" WS "]*[\\r\\n]|" SPACES};
 constexpr std::string_view kMiniCpm5[] = {"\\p{N}{1,3}", CONTRACTION "|" NOT_WORD "?\\p{L}+|\\p{N}+|" GPT4_TAIL};
 constexpr std::string_view kLaguna[] = {"[^\\n]+|\\n+", QWEN2};
 constexpr std::string_view kNewlineRuns[] = {"[^\\n]+|\\n+"};
 // Kimi's classes are "cased letters less Han": a word ends at the first Han character.
 #define NOT_HAN(set) "(?:(?!\\p{Han})[" set "])"
-constexpr std::string_view kKimi[] = {
-    "\\p{Han}+|"
-    NOT_WORD "?" NOT_HAN(UPPER) "*" NOT_HAN(LOWER) "+" CONTRACTION "?|"
-    NOT_WORD "?" NOT_HAN(UPPER) "+" NOT_HAN(LOWER) "*" CONTRACTION "?|"
-    "\\p{N}{1,3}|" GPT4_TAIL};
-constexpr std::string_view kChameleon[] = {"<sentinel:[0-9]+>", "IMGIMG[A-I]{1,4}Z", "[\\t\\n]|    |  ", "\\p{N}",
-                                           "[\\p{P}!-/:-@\\[-`{-~]", GPT2};
+constexpr std::string_view kKimi[] = {"\\p{Han}+|" NOT_WORD "?" NOT_HAN(UPPER) "*" NOT_HAN(
+    LOWER) "+" CONTRACTION "?|" NOT_WORD "?" NOT_HAN(UPPER) "+" NOT_HAN(LOWER) "*" CONTRACTION
+                                                                               "?|"
+                                                                               "\\p{N}{1,3}|" GPT4_TAIL};
+constexpr std::string_view kChameleon[] = {
+    "<sentinel:[0-9]+>", "IMGIMG[A-I]{1,4}Z", "[\\t\\n]|    |  ", "\\p{N}", "[\\p{P}!-/:-@\\[-`{-~]", GPT2};
 
 // clang-format on
 

@@ -12,7 +12,9 @@ namespace brio::invariance {
 namespace {
 
 // The best ISA here, on which one thread and one chunk make the expectation.
-Isa best_isa() { return cpu_supports(Isa::kAvx512) ? Isa::kAvx512 : cpu_supports(Isa::kAvx2) ? Isa::kAvx2 : Isa::kScalar; }
+Isa best_isa() {
+  return cpu_supports(Isa::kAvx512) ? Isa::kAvx512 : cpu_supports(Isa::kAvx2) ? Isa::kAvx2 : Isa::kScalar;
+}
 
 std::vector<tiny::TinySpec> all_specs() {
   std::vector<tiny::TinySpec> specs = tiny::shape_specs();
@@ -20,7 +22,9 @@ std::vector<tiny::TinySpec> all_specs() {
   return specs;
 }
 
-int text_length(const tiny::TinySpec& spec) { return spec.vocab > 1000 ? 40 : 100; }  // past three blocks, no multiple of 32
+int text_length(const tiny::TinySpec& spec) {
+  return spec.vocab > 1000 ? 40 : 100;
+}  // past three blocks, no multiple of 32
 
 class LogitsOf : public testing::TestWithParam<tiny::TinySpec> {
  protected:
@@ -70,8 +74,8 @@ TEST_P(LogitsOf, DoNotDependOnTheInstructionSet) {
   }
 }
 
-// tests/golden/logits.txt: "<numerics id> <model> <sha256>" per line. Every compiler and machine must reproduce it; a change
-// of rounding raises kNumericsId and rewrites the file (the failure prints the new line).
+// tests/golden/logits.txt: "<numerics id> <model> <sha256>" per line. Every compiler and machine must reproduce it; a
+// change of rounding raises kNumericsId and rewrites the file (the failure prints the new line).
 TEST_P(LogitsOf, HaveTheHashOfThisNumericsId) {
   std::ifstream in("tests/golden/logits.txt");
   std::map<std::string, std::string> hashes;

@@ -2,8 +2,8 @@
 
 #include <openssl/evp.h>
 
-#include <algorithm>
 #include <unistd.h>
+#include <algorithm>
 
 #include <cstring>
 
@@ -122,7 +122,9 @@ std::vector<Logits> run(model::Model& model, const std::vector<Tokens>& texts, c
   return logits;
 }
 
-Logits run_alone(model::Model& model, const Tokens& text, int chunk) { return run(model, {text}, {chunk})[0]; }
+Logits run_alone(model::Model& model, const Tokens& text, int chunk) {
+  return run(model, {text}, {chunk})[0];
+}
 
 testing::AssertionResult same_bits(const Logits& expected, const Logits& got, int vocab) {
   if (expected.size() != got.size()) {

@@ -41,11 +41,16 @@ ScaleOffsets scale_offsets(DType type) {
     case DType::kQ4_1:
     case DType::kQ5_1:
     case DType::kQ4_K:
-    case DType::kQ5_K: return {0, 2};
-    case DType::kQ2_K: return {80, 82};
-    case DType::kQ3_K: return {108, -1};
-    case DType::kQ6_K: return {208, -1};
-    default: return {0, -1};
+    case DType::kQ5_K:
+      return {0, 2};
+    case DType::kQ2_K:
+      return {80, 82};
+    case DType::kQ3_K:
+      return {108, -1};
+    case DType::kQ6_K:
+      return {208, -1};
+    default:
+      return {0, -1};
   }
 }
 
@@ -73,8 +78,8 @@ std::vector<std::byte> random_floats(DType type, int64_t elements, float bound, 
     if (type == DType::kF32) {
       std::memcpy(&bytes[static_cast<size_t>(4 * i)], &value, 4);
     } else {
-      const uint16_t half = type == DType::kF16 ? tensor::f32_to_f16(value)
-                                                : static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16);
+      const uint16_t half =
+          type == DType::kF16 ? tensor::f32_to_f16(value) : static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16);
       std::memcpy(&bytes[static_cast<size_t>(2 * i)], &half, 2);
     }
   }
@@ -94,8 +99,8 @@ Matrix interleave_heads(const Matrix& in, int head_dim) {
   return out;
 }
 
-// Every weight of a model under its GGUF name, in file order; each drawn from its own stream, so that a name's values do
-// not depend on which others exist.
+// Every weight of a model under its GGUF name, in file order; each drawn from its own stream, so that a name's values
+// do not depend on which others exist.
 class Weights {
  public:
   explicit Weights(const TinySpec& spec) : spec_(spec) {}
@@ -217,7 +222,8 @@ void write_vocabulary(const TinySpec& spec, weights::GgufWriter& out) {
   const std::vector<std::string> tokens = vocabulary(spec.vocab);
   out.strings("tokenizer.ggml.tokens", tokens);
   std::vector<int32_t> types(tokens.size(), 1);
-  for (int i = kNumBytes; i < spec.vocab; ++i) types[static_cast<size_t>(i)] = i < kMergedToken ? 3 : i == kMergedToken ? 1 : 5;
+  for (int i = kNumBytes; i < spec.vocab; ++i)
+    types[static_cast<size_t>(i)] = i < kMergedToken ? 3 : i == kMergedToken ? 1 : 5;
   out.i32s("tokenizer.ggml.token_type", types);
   out.strings("tokenizer.ggml.merges", merges());
   out.u32("tokenizer.ggml.bos_token_id", 256);
@@ -230,10 +236,12 @@ Result<void> write_gguf(const TinySpec& spec, const std::filesystem::path& path)
   weights::GgufWriter out;
   write_hyperparameters(spec, out);
   write_vocabulary(spec, out);
-  if (spec.rope_scaling == "llama3") out.tensor("rope_freqs.weight", {spec.head_dim / 2}, llama3_factors(spec.head_dim));
+  if (spec.rope_scaling == "llama3")
+    out.tensor("rope_freqs.weight", {spec.head_dim / 2}, llama3_factors(spec.head_dim));
   Weights(spec).visit(
       [&](const std::string& name, const Matrix& matrix) {
-        const bool rotary = spec.architecture == "llama" && (name.ends_with("attn_q.weight") || name.ends_with("attn_k.weight"));
+        const bool rotary =
+            spec.architecture == "llama" && (name.ends_with("attn_q.weight") || name.ends_with("attn_k.weight"));
         const Matrix stored = rotary ? interleave_heads(matrix, spec.head_dim) : matrix;
         out.tensor(name, spec.type, {matrix.cols, matrix.rows}, stored.bytes);
       },
@@ -287,13 +295,15 @@ std::string config_json(const TinySpec& spec) {
   }
   std::string scaling = "null";
   if (spec.rope_scaling != "none") {
-    scaling = fmt::format(R"({{"rope_type": "{}", "factor": {}, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": {}}})",
-                          spec.rope_scaling, kScalingFactor, kOriginalContext);
+    scaling = fmt::format(
+        R"({{"rope_type": "{}", "factor": {}, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": {}}})",
+        spec.rope_scaling, kScalingFactor, kOriginalContext);
   }
   std::string gemma;
   if (spec.architecture == "gemma3") {
-    gemma = fmt::format(R"("sliding_window": {}, "sliding_window_pattern": 6, "rope_local_base_freq": 10000.0, "query_pre_attn_scalar": {}, )",
-                        spec.window, spec.head_dim);
+    gemma = fmt::format(
+        R"("sliding_window": {}, "sliding_window_pattern": 6, "rope_local_base_freq": 10000.0, "query_pre_attn_scalar": {}, )",
+        spec.window, spec.head_dim);
   }
   return fmt::format(
       R"({{"architectures": ["{}"], "num_hidden_layers": {}, "hidden_size": {}, "intermediate_size": {}, "num_attention_heads": {}, )"
@@ -341,14 +351,66 @@ std::vector<TinySpec> shape_specs() {
     specs.push_back(std::move(spec));
   };
   add({.name = "llama-mha-d64", .hidden = 128, .feed_forward = 200, .heads = 2, .kv_heads = 2, .head_dim = 64});
-  add({.name = "llama-gqa3-d80", .hidden = 100, .feed_forward = 173, .heads = 3, .kv_heads = 1, .head_dim = 80, .tied = false});
-  add({.name = "llama-gqa4-d128-linear", .hidden = 72, .feed_forward = 96, .heads = 4, .kv_heads = 1, .head_dim = 128, .rope_scaling = "linear"});
-  add({.name = "llama-llama3", .hidden = 64, .feed_forward = 96, .heads = 4, .kv_heads = 2, .head_dim = 64, .rope_scaling = "llama3"});
-  add({.name = "llama-yarn", .hidden = 64, .feed_forward = 96, .heads = 4, .kv_heads = 2, .head_dim = 64, .rope_scaling = "yarn"});
-  add({.name = "llama-vocab-32003", .hidden = 64, .feed_forward = 96, .heads = 2, .kv_heads = 1, .head_dim = 64, .vocab = 32003, .tied = false});
-  add({.name = "qwen2-gqa7", .architecture = "qwen2", .hidden = 112, .feed_forward = 150, .heads = 7, .kv_heads = 1, .head_dim = 16});
-  add({.name = "qwen3-gqa4", .architecture = "qwen3", .hidden = 96, .feed_forward = 131, .heads = 8, .kv_heads = 2, .head_dim = 64, .tied = false});
-  add({.name = "gemma3-mqa-d256-window5", .architecture = "gemma3", .layers = 7, .hidden = 80, .feed_forward = 128, .heads = 4, .kv_heads = 1, .head_dim = 256, .window = 5});
+  add({.name = "llama-gqa3-d80",
+       .hidden = 100,
+       .feed_forward = 173,
+       .heads = 3,
+       .kv_heads = 1,
+       .head_dim = 80,
+       .tied = false});
+  add({.name = "llama-gqa4-d128-linear",
+       .hidden = 72,
+       .feed_forward = 96,
+       .heads = 4,
+       .kv_heads = 1,
+       .head_dim = 128,
+       .rope_scaling = "linear"});
+  add({.name = "llama-llama3",
+       .hidden = 64,
+       .feed_forward = 96,
+       .heads = 4,
+       .kv_heads = 2,
+       .head_dim = 64,
+       .rope_scaling = "llama3"});
+  add({.name = "llama-yarn",
+       .hidden = 64,
+       .feed_forward = 96,
+       .heads = 4,
+       .kv_heads = 2,
+       .head_dim = 64,
+       .rope_scaling = "yarn"});
+  add({.name = "llama-vocab-32003",
+       .hidden = 64,
+       .feed_forward = 96,
+       .heads = 2,
+       .kv_heads = 1,
+       .head_dim = 64,
+       .vocab = 32003,
+       .tied = false});
+  add({.name = "qwen2-gqa7",
+       .architecture = "qwen2",
+       .hidden = 112,
+       .feed_forward = 150,
+       .heads = 7,
+       .kv_heads = 1,
+       .head_dim = 16});
+  add({.name = "qwen3-gqa4",
+       .architecture = "qwen3",
+       .hidden = 96,
+       .feed_forward = 131,
+       .heads = 8,
+       .kv_heads = 2,
+       .head_dim = 64,
+       .tied = false});
+  add({.name = "gemma3-mqa-d256-window5",
+       .architecture = "gemma3",
+       .layers = 7,
+       .hidden = 80,
+       .feed_forward = 128,
+       .heads = 4,
+       .kv_heads = 1,
+       .head_dim = 256,
+       .window = 5});
   return specs;
 }
 
@@ -356,8 +418,14 @@ std::vector<TinySpec> type_specs() {
   std::vector<TinySpec> specs;
   for (int type = 0; type <= static_cast<int>(DType::kIQ4_XS); ++type) {
     const auto dtype = static_cast<DType>(type);
-    TinySpec spec{.name = fmt::format("llama-{}", tensor::name(dtype)), .hidden = 256, .feed_forward = 512, .heads = 4,
-                  .kv_heads = 2, .head_dim = 64, .tied = type % 2 == 0, .type = dtype};
+    TinySpec spec{.name = fmt::format("llama-{}", tensor::name(dtype)),
+                  .hidden = 256,
+                  .feed_forward = 512,
+                  .heads = 4,
+                  .kv_heads = 2,
+                  .head_dim = 64,
+                  .tied = type % 2 == 0,
+                  .type = dtype};
     spec.seed = 100 + static_cast<uint64_t>(type);
     specs.push_back(std::move(spec));
   }

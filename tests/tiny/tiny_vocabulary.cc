@@ -36,7 +36,9 @@ std::vector<std::string> vocabulary(int size) {
   return tokens;
 }
 
-std::vector<std::string> merges() { return {"t h"}; }
+std::vector<std::string> merges() {
+  return {"t h"};
+}
 
 std::string tokenizer_json(int size) {
   const std::vector<std::string> tokens = vocabulary(size);
@@ -51,10 +53,11 @@ std::string tokenizer_json(int size) {
                            added.empty() ? "" : ", ", id, quoted(tokens[id]));
     }
   }
-  return fmt::format(R"({{"version": "1.0", "added_tokens": [{}], "normalizer": null, )"
-                     R"("pre_tokenizer": {{"type": "ByteLevel", "add_prefix_space": false, "use_regex": true}}, )"
-                     R"("decoder": {{"type": "ByteLevel"}}, "model": {{"type": "BPE", "vocab": {{{}}}, "merges": [{}]}}}})",
-                     added, entries, quoted(merges().front()));
+  return fmt::format(
+      R"({{"version": "1.0", "added_tokens": [{}], "normalizer": null, )"
+      R"("pre_tokenizer": {{"type": "ByteLevel", "add_prefix_space": false, "use_regex": true}}, )"
+      R"("decoder": {{"type": "ByteLevel"}}, "model": {{"type": "BPE", "vocab": {{{}}}, "merges": [{}]}}}})",
+      added, entries, quoted(merges().front()));
 }
 
 }  // namespace brio::tiny

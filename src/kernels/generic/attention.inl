@@ -1,89 +1,9 @@
-// Attention on the virtual vector; kernels/attention.h states layout, order and masks. Stored elements come in two kinds:
-// Bf16, a word holding two bf16 that meet two factors (odd first), and F32, a word that meets one.
-
-// Floats between the rows of factors in scratch: a multiple of 16, and 64 bytes off a power of two, so that six rows do not
-// meet in one L1 set.
-inline constexpr int kQueryStride = kMaxHeadDim + 16;
-inline constexpr int kScoreStride = kSplitTokens + 16;
-
-struct Bf16 {
-  using Word = uint32_t;
-  static constexpr int kPerWord = 2;
-  static BRIO_LANE_INLINE F32x16 rounded(F32x16 v) { return round_bf16(v); }
-  static BRIO_LANE_INLINE F32x16 rounded_probability(F32x16 v) { return round_bf16_normal(v); }
-};
-struct F32 {
-  using Word = float;
-  static constexpr int kPerWord = 1;
-  static BRIO_LANE_INLINE F32x16 rounded(F32x16 v) { return v; }
-  static BRIO_LANE_INLINE F32x16 rounded_probability(F32x16 v) { return v; }
-};
-
-// The same pointer, of which the compiler forgets that it has been read.
-template <class T>
-BRIO_LANE_INLINE const T* reload(const T* p) {
-  asm("" : "+r"(p));
-  return p;
-}
-
-// acc[m][n] += factors of row m times words 16 n .. 16 n + 15 of each word row: words [count][stride], factors [M][Stride].
-// `ahead` is fetched on the way, N cache lines a word row: as many bytes as are read.
-template <int M, int N, int Stride, bool kPrefetch>
-BRIO_LANE_INLINE void accumulate(const float* factors, const uint32_t* words, ptrdiff_t stride, int count, int lanes,
-                                 const std::byte* ahead, F32x16 (&acc)[M][N]) {
-  for (int j = 0; j < count; ++j) {
-    F32x16 half[N];
-#pragma GCC unroll 2
-    for (int n = 0; n < N; ++n) {
-      if constexpr (kPrefetch) prefetch(ahead + 64 * (N * j + n));
-      half[n] = odd(lanes == 16 ? load_pairs(words + 16 * n) : load_pairs_first(words + 16 * n, lanes));
-    }
-#pragma GCC unroll 8
-    for (int m = 0; m < M; ++m) {
-      const F32x16 factor = broadcast(factors[m * Stride + 2 * j + 1]);
-#pragma GCC unroll 2
-      for (int n = 0; n < N; ++n) acc[m][n] = fma(factor, half[n], acc[m][n]);
-    }
-    // Loaded again rather than kept: 12 accumulators, 2 words, 2 halves and a broadcast are one register too many.
-    words = reload(words);
-#pragma GCC unroll 2
-    for (int n = 0; n < N; ++n) {
-      half[n] = even(lanes == 16 ? load_pairs(words + 16 * n) : load_pairs_first(words + 16 * n, lanes));
-    }
-#pragma GCC unroll 8
-    for (int m = 0; m < M; ++m) {
-      const F32x16 factor = broadcast(factors[m * Stride + 2 * j]);
-#pragma GCC unroll 2
-      for (int n = 0; n < N; ++n) acc[m][n] = fma(factor, half[n], acc[m][n]);
-    }
-    words += stride;
-  }
-}
-
-template <int M, int N, int Stride, bool kPrefetch>
-BRIO_LANE_INLINE void accumulate(const float* factors, const float* words, ptrdiff_t stride, int count, int lanes,
-                                 const std::byte* ahead, F32x16 (&acc)[M][N]) {
-  for (int j = 0; j < count; ++j) {
-    F32x16 v[N];
-#pragma GCC unroll 2
-    for (int n = 0; n < N; ++n) {
-      if constexpr (kPrefetch) prefetch(ahead + 64 * (N * j + n));
-      v[n] = lanes == 16 ? load(words + 16 * n) : load_first(words + 16 * n, lanes);
-    }
-    words += stride;
-#pragma GCC unroll 8
-    for (int m = 0; m < M; ++m) {
-      const F32x16 factor = broadcast(factors[m * Stride + j]);
-#pragma GCC unroll 2
-      for (int n = 0; n < N; ++n) acc[m][n] = fma(factor, v[n], acc[m][n]);
-    }
-  }
-}
+// Attention on the virtual vector and the register tile; kernels/attention.h states layout, order and masks.
 
 // The tokens that some query sees, and whether all see the same.
 struct Seen {
-  int begin, end;              // union
-  int all_begin, all_end;      // intersection; empty if all_begin >= all_end
+  int begin, end;          // union
+  int all_begin, all_end;  // intersection; empty if all_begin >= all_end
 };
 
 inline Seen seen_by(const AttentionQueries& queries) {
@@ -136,13 +56,14 @@ BRIO_LANE_INLINE void score_tokens(const float* q, const AttentionQueries& queri
   accumulate<M, N, kQueryStride, kPrefetch>(q, k, kTileTokens, words, 16, split.v[tile] + 64 * half * words, acc);
   for (int m = 0; m < M; ++m) {
     for (int n = 0; n < N; ++n) {
-      store_scores(acc[m][n], t + 16 * n, queries.begin[m], queries.end[m], parameters.softcap, scores + m * kScoreStride);
+      store_scores(acc[m][n], t + 16 * n, queries.begin[m], queries.end[m], parameters.softcap,
+                   scores + m * kScoreStride);
     }
   }
 }
 
-// Vectors of 16 that M rows take at once: two where one would leave the fma units waiting for their own results (4 cycles
-// x 2 a cycle = 8 chains; a vector is two on AVX2).
+// Vectors of 16 that M rows take at once: two where one would leave the fma units waiting for their own results (4
+// cycles x 2 a cycle = 8 chains; a vector is two on AVX2).
 template <int M>
 inline constexpr int kVectors = M <= 2 ? 2 : 1;
 
@@ -161,8 +82,8 @@ inline void score(const float* q, const AttentionQueries& queries, const Attenti
   }
 }
 
-// Turns one row of scores into probabilities (rounded as the values want them) and returns their max and sum. A NaN score
-// makes the sum NaN, and with it every channel, whatever its own probability is rounded to.
+// Turns one row of scores into probabilities (rounded as the values want them) and returns their max and sum. A NaN
+// score makes the sum NaN, and with it every channel, whatever its own probability is rounded to.
 template <class Element>
 inline void soften(float* scores, const Seen& seen, float& max, float& total) {
   const int first = seen.begin / 16 * 16;
@@ -252,7 +173,8 @@ inline void list_runs(const AttentionSplit& split, const Seen& seen, int head_di
   }
 }
 
-// How splits enter the states, lane m for query m: out = out * keep + split * take, or a copy where the split is the first.
+// How splits enter the states, lane m for query m: out = out * keep + split * take, or a copy where the split is the
+// first.
 struct MergeFactors {
   float keep[16] = {};
   float take[16] = {};
@@ -298,9 +220,9 @@ BRIO_LANE_INLINE void merge_channels(float* out, F32x16 split, const MergeFactor
 
 // Channels d .. of the outputs: 16 N, or the first `lanes` of 16. Fetches the next split's keys.
 template <class Element, int M, int N, bool kPrefetch>
-BRIO_LANE_INLINE void weigh_channels(const float* p, const ValueRuns<typename Element::Word>& runs, const AttentionSplit& split,
-                                     int head_dim, int d, int lanes, const MergeFactors& factors,
-                                     AttentionState* const* states) {
+BRIO_LANE_INLINE void weigh_channels(const float* p, const ValueRuns<typename Element::Word>& runs,
+                                     const AttentionSplit& split, int head_dim, int d, int lanes,
+                                     const MergeFactors& factors, AttentionState* const* states) {
   F32x16 acc[M][N];
   for (int m = 0; m < M; ++m) {
     for (int n = 0; n < N; ++n) acc[m][n] = zero();
@@ -321,8 +243,8 @@ BRIO_LANE_INLINE void weigh_channels(const float* p, const ValueRuns<typename El
 
 // Weighs the values by p [M][kScoreStride] and merges the split into the states.
 template <class Element, int M, bool kPrefetch>
-inline void weigh(const float* p, const ValueRuns<typename Element::Word>& runs, const AttentionSplit& split, int head_dim,
-                  const MergeFactors& factors, AttentionState* const* states) {
+inline void weigh(const float* p, const ValueRuns<typename Element::Word>& runs, const AttentionSplit& split,
+                  int head_dim, const MergeFactors& factors, AttentionState* const* states) {
   int d = 0;
   for (; d + 16 * kVectors<M> <= head_dim; d += 16 * kVectors<M>) {
     weigh_channels<Element, M, kVectors<M>, kPrefetch>(p, runs, split, head_dim, d, 16, factors, states);
@@ -373,13 +295,20 @@ void attend_rows(const AttentionQueries& queries, const AttentionSplit& split, c
 template <class Element>
 void attend(const AttentionQueries& queries, const AttentionSplit& split, const AttentionParameters& parameters) {
   switch (queries.count) {
-    case 1: return attend_rows<Element, 1>(queries, split, parameters);
-    case 2: return attend_rows<Element, 2>(queries, split, parameters);
-    case 3: return attend_rows<Element, 3>(queries, split, parameters);
-    case 4: return attend_rows<Element, 4>(queries, split, parameters);
-    case 5: return attend_rows<Element, 5>(queries, split, parameters);
-    case 6: return attend_rows<Element, 6>(queries, split, parameters);
-    default: return;
+    case 1:
+      return attend_rows<Element, 1>(queries, split, parameters);
+    case 2:
+      return attend_rows<Element, 2>(queries, split, parameters);
+    case 3:
+      return attend_rows<Element, 3>(queries, split, parameters);
+    case 4:
+      return attend_rows<Element, 4>(queries, split, parameters);
+    case 5:
+      return attend_rows<Element, 5>(queries, split, parameters);
+    case 6:
+      return attend_rows<Element, 6>(queries, split, parameters);
+    default:
+      return;
   }
 }
 
@@ -388,7 +317,8 @@ inline void merge(AttentionState& state, const AttentionState& split, int head_d
   const MergeFactors factors = merge_sums(states, 1, &split.max, &split.sum);
   for (int d = 0; d < head_dim; d += 16) {
     const int lanes = head_dim - d < 16 ? head_dim - d : 16;
-    merge_channels(state.out + d, lanes == 16 ? load(split.out + d) : load_first(split.out + d, lanes), factors, 0, lanes);
+    merge_channels(state.out + d, lanes == 16 ? load(split.out + d) : load_first(split.out + d, lanes), factors, 0,
+                   lanes);
   }
 }
 
@@ -433,8 +363,5 @@ inline void store_value_f32(const float* x, int head_dim, int token, std::byte* 
   std::memcpy(tile + ptrdiff_t{token} * head_dim * 4, x, static_cast<size_t>(head_dim) * 4);
 }
 
-inline constexpr AttentionKernels kAttentionKernels = {{attend<Bf16>, attend<F32>},
-                                                       merge,
-                                                       finish,
-                                                       {store_key_bf16, store_key_f32},
-                                                       {store_value_bf16, store_value_f32}};
+inline constexpr AttentionKernels kAttentionKernels = {
+    {attend<Bf16>, attend<F32>}, merge, finish, {store_key_bf16, store_key_f32}, {store_value_bf16, store_value_f32}};

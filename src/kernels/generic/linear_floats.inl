@@ -31,8 +31,7 @@ struct SourceBF16 {
   using Element = uint16_t;
   static BRIO_LANE_INLINE const uint16_t* input(const LinearInput& x) { return x.bf16; }
   template <int kRows>
-  static BRIO_LANE_INLINE void add_step(const std::byte* w, const uint16_t* x, ptrdiff_t stride,
-                                        F32x16 (&acc)[kRows]) {
+  static BRIO_LANE_INLINE void add_step(const std::byte* w, const uint16_t* x, ptrdiff_t stride, F32x16 (&acc)[kRows]) {
     const U32x16 pairs = load_pairs(reinterpret_cast<const uint32_t*>(w));
     const F32x16 second = odd(pairs);
     for (int r = 0; r < kRows; ++r) acc[r] = fma(second, broadcast(bf16_to_f32(x[r * stride + 1])), acc[r]);

@@ -23,7 +23,9 @@ BRIO_LANE_INLINE void quantize_group(F32x16 a, F32x16 b, QuantizedRow out) {
   out.sums[1] = static_cast<int16_t>(store_rounded(out.values + 16, mul(b, factor)));
 }
 
-BRIO_LANE_INLINE int lanes_left(int k) { return k < 0 ? 0 : k < 16 ? k : 16; }
+BRIO_LANE_INLINE int lanes_left(int k) {
+  return k < 0 ? 0 : k < 16 ? k : 16;
+}
 
 inline void quantize_row(const float* x, int k, QuantizedRow out) {
   int i = 0;

@@ -95,8 +95,12 @@ inline void silu_multiply(const float* gate, const float* up, int n, float* out)
 inline void gelu_tanh_multiply(const float* gate, const float* up, int n, float* out) {
   map_row<gelu_tanh, true>(gate, up, n, out);
 }
-inline void exp_row(const float* x, int n, float* out) { map_row<exp, false>(x, x, n, out); }
-inline void tanh_row(const float* x, int n, float* out) { map_row<tanh, false>(x, x, n, out); }
+inline void exp_row(const float* x, int n, float* out) {
+  map_row<exp, false>(x, x, n, out);
+}
+inline void tanh_row(const float* x, int n, float* out) {
+  map_row<tanh, false>(x, x, n, out);
+}
 
 inline constexpr RowKernels kRowKernels = {rms_norm,      rms_norm_add,       rotate_halves, rotate_interleaved,
                                            silu_multiply, gelu_tanh_multiply, exp_row,       tanh_row};

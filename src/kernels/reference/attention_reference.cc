@@ -18,7 +18,9 @@ struct Partial {
 };
 
 // Index of the i-th element met: bf16 pairs are met odd first.
-int in_order(bool bf16, int i) { return bf16 ? i ^ 1 : i; }
+int in_order(bool bf16, int i) {
+  return bf16 ? i ^ 1 : i;
+}
 
 float score(const std::vector<float>& q, const AttentionKeys& keys, int token, float softcap) {
   const float* k = &keys.k[static_cast<size_t>(token) * static_cast<size_t>(keys.head_dim)];
@@ -69,7 +71,8 @@ void merge(Partial& state, const Partial& split) {
 
 }  // namespace
 
-std::vector<float> attention(const float* q, const AttentionKeys& keys, int begin, int end, float scale, float softcap) {
+std::vector<float> attention(const float* q, const AttentionKeys& keys, int begin, int end, float scale,
+                             float softcap) {
   std::vector<float> query(static_cast<size_t>(keys.head_dim));
   for (int d = 0; d < keys.head_dim; ++d) {
     query[static_cast<size_t>(d)] = keys.bf16 ? round_bf16(q[d] * scale) : q[d] * scale;
@@ -93,7 +96,9 @@ std::vector<double> exact_attention(const float* q, const AttentionKeys& keys, i
   for (int t = begin; t < end; ++t) {
     double s = 0.0;
     for (int d = 0; d < keys.head_dim; ++d) {
-      s += static_cast<double>(q[d]) * static_cast<double>(keys.k[static_cast<size_t>(t) * static_cast<size_t>(keys.head_dim) + static_cast<size_t>(d)]);
+      s += static_cast<double>(q[d]) *
+           static_cast<double>(
+               keys.k[static_cast<size_t>(t) * static_cast<size_t>(keys.head_dim) + static_cast<size_t>(d)]);
     }
     s *= scale;
     scores.push_back(softcap > 0.0F ? softcap * std::tanh(s / softcap) : s);

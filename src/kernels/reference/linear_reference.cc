@@ -14,18 +14,27 @@ namespace {
 // What a code stands for before scales.
 int value_of(PanelFormat format, int code) {
   switch (format) {
-    case PanelFormat::kQ4_0: return code - 8;
-    case PanelFormat::kQ5_0: return code - 16;
-    case PanelFormat::kQ8_0: return code - 128;
-    case PanelFormat::kQ3_K: return code - 4;
-    case PanelFormat::kQ6_K: return code - 32;
+    case PanelFormat::kQ4_0:
+      return code - 8;
+    case PanelFormat::kQ5_0:
+      return code - 16;
+    case PanelFormat::kQ8_0:
+      return code - 128;
+    case PanelFormat::kQ3_K:
+      return code - 4;
+    case PanelFormat::kQ6_K:
+      return code - 32;
     case PanelFormat::kIQ4_NL:
-    case PanelFormat::kIQ4_XS: return kIq4Levels[code];
-    default: return code;
+    case PanelFormat::kIQ4_XS:
+      return kIq4Levels[code];
+    default:
+      return code;
   }
 }
 
-bool is_small_block(PanelFormat format) { return block_shape(format).elements == kGroup; }
+bool is_small_block(PanelFormat format) {
+  return block_shape(format).elements == kGroup;
+}
 bool scales_per_16(PanelFormat format) {
   return format == PanelFormat::kQ2_K || format == PanelFormat::kQ3_K || format == PanelFormat::kQ6_K;
 }
@@ -99,9 +108,12 @@ float bf16_dot(const std::byte* w, int k, const uint16_t* x) {
 float dot(PanelFormat format, const std::byte* w, int k, const LinearInput& x, int m) {
   switch (format) {
     case PanelFormat::kF32:
-    case PanelFormat::kF16: return float_dot(format, w, k, x.f32 + m * x.stride);
-    case PanelFormat::kBF16: return bf16_dot(w, k, x.bf16 + m * x.stride);
-    default: return quantised_dot(format, w, k, x.s8, m);
+    case PanelFormat::kF16:
+      return float_dot(format, w, k, x.f32 + m * x.stride);
+    case PanelFormat::kBF16:
+      return bf16_dot(w, k, x.bf16 + m * x.stride);
+    default:
+      return quantised_dot(format, w, k, x.s8, m);
   }
 }
 

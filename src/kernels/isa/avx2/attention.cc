@@ -6,17 +6,22 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/target.h"
 #include "kernels/attention.h"
 #include "kernels/vector.h"
-#include "base/target.h"
 
 BRIO_TARGET_BEGIN_AVX2
 namespace brio::kernels::avx2 {
+// clang-format off
 #include "kernels/isa/avx2/vector.inl"
 #include "kernels/generic/math.inl"
+#include "kernels/generic/attention_tile.inl"
 #include "kernels/generic/attention.inl"
+// clang-format on
 
-const AttentionKernels& attention_kernels() { return kAttentionKernels; }
+const AttentionKernels& attention_kernels() {
+  return kAttentionKernels;
+}
 }  // namespace brio::kernels::avx2
 BRIO_TARGET_END
 #endif

@@ -12,14 +12,18 @@
 
 BRIO_TARGET_BEGIN_AVX2
 namespace brio::kernels::avx2 {
+// clang-format off
 #include "kernels/isa/avx2/vector.inl"
 #include "kernels/isa/avx2/lines.inl"
 #include "kernels/generic/linear_sources.inl"
 #include "kernels/generic/linear_tile.inl"
 #include "kernels/generic/linear_floats.inl"
 #include "kernels/generic/linear_kernels.inl"
+// clang-format on
 
-const LinearKernels& linear_kernels() { return kLinearKernels; }
+const LinearKernels& linear_kernels() {
+  return kLinearKernels;
+}
 }  // namespace brio::kernels::avx2
 BRIO_TARGET_END
 #endif

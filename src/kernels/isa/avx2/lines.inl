@@ -1,8 +1,8 @@
 // Lines of weight codes and integer sums as two ymm registers: kernels/lines.h says what each operation promises.
 //
-// vpmaddubsw adds two u8 x s8 products in s16. Codes of b bits give at most 2 (2^b - 1) 127 a step, so kSpan<b> steps fit
-// in s16: 8 x 3810 (4 bits), 4 x 7874 (5), 2 x 16002 (6). Bytes are kept signed: |w| <= 128 is the u8 operand and its
-// sign moves to x (-127 .. 127), at most 2 x 128 x 127 = 32512: one step.
+// vpmaddubsw adds two u8 x s8 products in s16. Codes of b bits give at most 2 (2^b - 1) 127 a step, so kSpan<b> steps
+// fit in s16: 8 x 3810 (4 bits), 4 x 7874 (5), 2 x 16002 (6). Bytes are kept signed: |w| <= 128 is the u8 operand and
+// its sign moves to x (-127 .. 127), at most 2 x 128 x 127 = 32512: one step.
 
 struct Line {
   __m256i lo, hi;  // output rows 0-7, 8-15
@@ -29,7 +29,10 @@ inline constexpr bool kWidensBytes = true;
 inline constexpr int kTileRows = 4;
 inline constexpr int kFloatTileRows = 6;
 template <int kBits>
-inline constexpr int kSpan = kBits <= 4 ? 8 : kBits == 5 ? 4 : kBits == 6 ? 2 : 1;
+inline constexpr int kSpan = kBits <= 4   ? 8
+                             : kBits == 5 ? 4
+                             : kBits == 6 ? 2
+                                          : 1;
 
 BRIO_LANE_INLINE Line load_line(const void* p) {
   const auto* line = static_cast<const __m256i*>(p);
@@ -53,7 +56,9 @@ BRIO_LANE_INLINE Line mask_bytes(Line v) {
   const __m256i mask = _mm256_set1_epi8(static_cast<char>(kMask));
   return {_mm256_and_si256(v.lo, mask), _mm256_and_si256(v.hi, mask)};
 }
-BRIO_LANE_INLINE Line merge(Line a, Line b) { return {_mm256_or_si256(a.lo, b.lo), _mm256_or_si256(a.hi, b.hi)}; }
+BRIO_LANE_INLINE Line merge(Line a, Line b) {
+  return {_mm256_or_si256(a.lo, b.lo), _mm256_or_si256(a.hi, b.hi)};
+}
 BRIO_LANE_INLINE Line rebias(Line v) {
   const __m256i bias = _mm256_set1_epi8(static_cast<char>(0x80));
   return {_mm256_xor_si256(v.lo, bias), _mm256_xor_si256(v.hi, bias)};
@@ -65,12 +70,18 @@ BRIO_LANE_INLINE Line look_up(Levels levels, Line v) {
   return {_mm256_shuffle_epi8(levels.v, v.lo), _mm256_shuffle_epi8(levels.v, v.hi)};
 }
 
-BRIO_LANE_INLINE Bytes16 load_bytes(const void* p) { return {_mm_load_si128(static_cast<const __m128i*>(p))}; }
+BRIO_LANE_INLINE Bytes16 load_bytes(const void* p) {
+  return {_mm_load_si128(static_cast<const __m128i*>(p))};
+}
 BRIO_LANE_INLINE Bytes16 field(Bytes16 v, int shift, int mask) {
   return {_mm_and_si128(_mm_srl_epi16(v.v, _mm_cvtsi32_si128(shift)), _mm_set1_epi8(static_cast<char>(mask)))};
 }
-BRIO_LANE_INLINE Bytes16 raise_4(Bytes16 v) { return {_mm_slli_epi16(v.v, 4)}; }
-BRIO_LANE_INLINE Bytes16 merge(Bytes16 a, Bytes16 b) { return {_mm_or_si128(a.v, b.v)}; }
+BRIO_LANE_INLINE Bytes16 raise_4(Bytes16 v) {
+  return {_mm_slli_epi16(v.v, 4)};
+}
+BRIO_LANE_INLINE Bytes16 merge(Bytes16 a, Bytes16 b) {
+  return {_mm_or_si128(a.v, b.v)};
+}
 BRIO_LANE_INLINE F32x16 unsigned_to_f32(Bytes16 v) {
   return {_mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(v.v)),
           _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_unpackhi_epi64(v.v, v.v)))};
@@ -84,7 +95,9 @@ BRIO_LANE_INLINE F32x16 load_f16(const void* p) {
   return {_mm256_cvtph_ps(_mm_load_si128(half)), _mm256_cvtph_ps(_mm_load_si128(half + 1))};
 }
 
-BRIO_LANE_INLINE Ints no_ints() { return {_mm256_setzero_si256(), _mm256_setzero_si256()}; }
+BRIO_LANE_INLINE Ints no_ints() {
+  return {_mm256_setzero_si256(), _mm256_setzero_si256()};
+}
 BRIO_LANE_INLINE Ints weighted_pair(const int16_t* sums, int low, int high) {
   int pair;
   std::memcpy(&pair, sums, sizeof(pair));
@@ -92,14 +105,18 @@ BRIO_LANE_INLINE Ints weighted_pair(const int16_t* sums, int low, int high) {
   const __m256i v = _mm256_madd_epi16(_mm256_set1_epi32(pair), weights);
   return {v, v};
 }
-BRIO_LANE_INLINE F32x16 to_f32(Ints v) { return {_mm256_cvtepi32_ps(v.lo), _mm256_cvtepi32_ps(v.hi)}; }
+BRIO_LANE_INLINE F32x16 to_f32(Ints v) {
+  return {_mm256_cvtepi32_ps(v.lo), _mm256_cvtepi32_ps(v.hi)};
+}
 
 BRIO_LANE_INLINE Quad broadcast_quad(const int8_t* x) {
   int quad;
   std::memcpy(&quad, x, sizeof(quad));
   return {_mm256_set1_epi32(quad)};
 }
-BRIO_LANE_INLINE Partial open(Ints) { return {_mm256_setzero_si256(), _mm256_setzero_si256()}; }
+BRIO_LANE_INLINE Partial open(Ints) {
+  return {_mm256_setzero_si256(), _mm256_setzero_si256()};
+}
 template <int kBits>
 BRIO_LANE_INLINE __m256i multiply_codes(__m256i w, __m256i x) {
   if constexpr (kBits == 8) return _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(x, w));
@@ -122,8 +139,8 @@ BRIO_LANE_INLINE Ints close(Partial sum, Ints total) {
           _mm256_add_epi32(total.hi, _mm256_madd_epi16(sum.hi, ones))};
 }
 
-// Bytes as s16: vpsignb, vpmaddubsw and vpmaddwd share two of the four vector pipes (Zen 3), so a byte step of all three
-// takes 1.5 cycles a line half; two steps of vpmaddwd and vpaddd take 1.
+// Bytes as s16: vpsignb, vpmaddubsw and vpmaddwd share two of the four vector pipes (Zen 3), so a byte step of all
+// three takes 1.5 cycles a line half; two steps of vpmaddwd and vpaddd take 1.
 template <int kBits>
 struct Wide {
   // Sign-extends bytes 0 and 1 (k0 = 0) or 2 and 3 (k0 = 2) of every lane.

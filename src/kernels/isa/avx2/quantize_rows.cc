@@ -12,11 +12,15 @@
 
 BRIO_TARGET_BEGIN_AVX2
 namespace brio::kernels::avx2 {
+// clang-format off
 #include "kernels/isa/avx2/vector.inl"
 #include "kernels/isa/avx2/lines.inl"
 #include "kernels/generic/quantize_rows.inl"
+// clang-format on
 
-const QuantizeKernels& quantize_kernels() { return kQuantizeKernels; }
+const QuantizeKernels& quantize_kernels() {
+  return kQuantizeKernels;
+}
 }  // namespace brio::kernels::avx2
 BRIO_TARGET_END
 #endif

@@ -1,4 +1,5 @@
 // F32x16 as two ymm registers: see kernels/vector.h for what each operation promises.
+// clang-format off
 
 struct F32x16 {
   __m256 lo, hi;
@@ -120,7 +121,9 @@ BRIO_LANE_INLINE __m256 round_bf16_normal_half(__m256 v) {
   const __m256i rounded = _mm256_add_epi32(bits, _mm256_add_epi32(lowest, _mm256_set1_epi32(0x7fff)));
   return as_float(_mm256_and_si256(rounded, _mm256_set1_epi32(static_cast<int>(0xffff0000U))));
 }
-BRIO_LANE_INLINE F32x16 round_bf16_normal(F32x16 v) { return {round_bf16_normal_half(v.lo), round_bf16_normal_half(v.hi)}; }
+BRIO_LANE_INLINE F32x16 round_bf16_normal(F32x16 v) {
+  return {round_bf16_normal_half(v.lo), round_bf16_normal_half(v.hi)};
+}
 
 BRIO_LANE_INLINE F32x16 swap_pairs(F32x16 v) { return {_mm256_permute_ps(v.lo, 0xB1), _mm256_permute_ps(v.hi, 0xB1)}; }
 BRIO_LANE_INLINE F32x16 load_twice(const float* p) {
@@ -142,3 +145,4 @@ BRIO_LANE_INLINE float maximum_lane(F32x16 v) {
   return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
 }
 BRIO_LANE_INLINE void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
+// clang-format on

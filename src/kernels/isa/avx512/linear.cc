@@ -13,14 +13,18 @@
 BRIO_SILENCE_GCC12_AVX512
 BRIO_TARGET_BEGIN_AVX512
 namespace brio::kernels::avx512 {
+// clang-format off
 #include "kernels/isa/avx512/vector.inl"
 #include "kernels/isa/avx512/lines.inl"
 #include "kernels/generic/linear_sources.inl"
 #include "kernels/generic/linear_tile.inl"
 #include "kernels/generic/linear_floats.inl"
 #include "kernels/generic/linear_kernels.inl"
+// clang-format on
 
-const LinearKernels& linear_kernels() { return kLinearKernels; }
+const LinearKernels& linear_kernels() {
+  return kLinearKernels;
+}
 }  // namespace brio::kernels::avx512
 BRIO_TARGET_END
 #endif

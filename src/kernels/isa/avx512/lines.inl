@@ -21,14 +21,19 @@ inline constexpr int kByteBias = 128;
 inline constexpr bool kWidensBytes = false;
 template <int kBits>
 struct Wide;
-// 8 rows: 8 integer and 8 float accumulators; vpdpbusd has latency 4 and throughput 1, so 8 chains are more than enough.
+// 8 rows: 8 integer and 8 float accumulators; vpdpbusd has latency 4 and throughput 1, so 8 chains are more than
+// enough.
 inline constexpr int kTileRows = 8;
 inline constexpr int kFloatTileRows = 8;
 template <int kBits>
 inline constexpr int kSpan = 8;
 
-BRIO_LANE_INLINE Line load_line(const void* p) { return {_mm512_load_si512(p)}; }
-BRIO_LANE_INLINE void store_line(void* p, Line v) { _mm512_store_si512(p, v.v); }
+BRIO_LANE_INLINE Line load_line(const void* p) {
+  return {_mm512_load_si512(p)};
+}
+BRIO_LANE_INLINE void store_line(void* p, Line v) {
+  _mm512_store_si512(p, v.v);
+}
 template <int kShift>
 BRIO_LANE_INLINE Line shift_left(Line v) {
   return {_mm512_slli_epi16(v.v, kShift)};
@@ -41,46 +46,70 @@ template <int kMask>
 BRIO_LANE_INLINE Line mask_bytes(Line v) {
   return {_mm512_and_si512(v.v, _mm512_set1_epi8(static_cast<char>(kMask)))};
 }
-BRIO_LANE_INLINE Line merge(Line a, Line b) { return {_mm512_or_si512(a.v, b.v)}; }
-BRIO_LANE_INLINE Line rebias(Line v) { return v; }
+BRIO_LANE_INLINE Line merge(Line a, Line b) {
+  return {_mm512_or_si512(a.v, b.v)};
+}
+BRIO_LANE_INLINE Line rebias(Line v) {
+  return v;
+}
 BRIO_LANE_INLINE Levels iq4_levels() {
   const __m128i levels = _mm_loadu_si128(reinterpret_cast<const __m128i*>(kIq4Levels));
   return {_mm512_xor_si512(_mm512_broadcast_i32x4(levels), _mm512_set1_epi8(static_cast<char>(0x80)))};
 }
-BRIO_LANE_INLINE Line look_up(Levels levels, Line v) { return {_mm512_shuffle_epi8(levels.v, v.v)}; }
+BRIO_LANE_INLINE Line look_up(Levels levels, Line v) {
+  return {_mm512_shuffle_epi8(levels.v, v.v)};
+}
 
-BRIO_LANE_INLINE Bytes16 load_bytes(const void* p) { return {_mm_load_si128(static_cast<const __m128i*>(p))}; }
+BRIO_LANE_INLINE Bytes16 load_bytes(const void* p) {
+  return {_mm_load_si128(static_cast<const __m128i*>(p))};
+}
 BRIO_LANE_INLINE Bytes16 field(Bytes16 v, int shift, int mask) {
   return {_mm_and_si128(_mm_srl_epi16(v.v, _mm_cvtsi32_si128(shift)), _mm_set1_epi8(static_cast<char>(mask)))};
 }
-BRIO_LANE_INLINE Bytes16 raise_4(Bytes16 v) { return {_mm_slli_epi16(v.v, 4)}; }
-BRIO_LANE_INLINE Bytes16 merge(Bytes16 a, Bytes16 b) { return {_mm_or_si128(a.v, b.v)}; }
-BRIO_LANE_INLINE F32x16 unsigned_to_f32(Bytes16 v) { return {_mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(v.v))}; }
-BRIO_LANE_INLINE F32x16 signed_to_f32(Bytes16 v) { return {_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(v.v))}; }
+BRIO_LANE_INLINE Bytes16 raise_4(Bytes16 v) {
+  return {_mm_slli_epi16(v.v, 4)};
+}
+BRIO_LANE_INLINE Bytes16 merge(Bytes16 a, Bytes16 b) {
+  return {_mm_or_si128(a.v, b.v)};
+}
+BRIO_LANE_INLINE F32x16 unsigned_to_f32(Bytes16 v) {
+  return {_mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(v.v))};
+}
+BRIO_LANE_INLINE F32x16 signed_to_f32(Bytes16 v) {
+  return {_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(v.v))};
+}
 BRIO_LANE_INLINE F32x16 load_f16(const void* p) {
   return {_mm512_cvtph_ps(_mm256_load_si256(static_cast<const __m256i*>(p)))};
 }
 
-BRIO_LANE_INLINE Ints no_ints() { return {_mm512_setzero_si512()}; }
+BRIO_LANE_INLINE Ints no_ints() {
+  return {_mm512_setzero_si512()};
+}
 BRIO_LANE_INLINE Ints weighted_pair(const int16_t* sums, int low, int high) {
   int pair;
   std::memcpy(&pair, sums, sizeof(pair));
   const int weights = (low & 0xFFFF) | static_cast<int>(static_cast<unsigned>(high) << 16);
   return {_mm512_madd_epi16(_mm512_set1_epi32(pair), _mm512_set1_epi32(weights))};
 }
-BRIO_LANE_INLINE F32x16 to_f32(Ints v) { return {_mm512_cvtepi32_ps(v.v)}; }
+BRIO_LANE_INLINE F32x16 to_f32(Ints v) {
+  return {_mm512_cvtepi32_ps(v.v)};
+}
 
 BRIO_LANE_INLINE Quad broadcast_quad(const int8_t* x) {
   int quad;
   std::memcpy(&quad, x, sizeof(quad));
   return {_mm512_set1_epi32(quad)};
 }
-BRIO_LANE_INLINE Partial open(Ints total) { return total; }
+BRIO_LANE_INLINE Partial open(Ints total) {
+  return total;
+}
 template <int kBits>
 BRIO_LANE_INLINE Partial multiply_add(Partial sum, Line w, Quad x) {
   return {_mm512_dpbusd_epi32(sum.v, w.v, x.v)};
 }
-BRIO_LANE_INLINE Ints close(Partial sum, Ints) { return sum; }
+BRIO_LANE_INLINE Ints close(Partial sum, Ints) {
+  return sum;
+}
 
 BRIO_LANE_INLINE uint32_t largest_magnitude(F32x16 a, F32x16 b) {
   const __m512i mask = _mm512_set1_epi32(0x7fffffff);

@@ -13,11 +13,15 @@
 BRIO_SILENCE_GCC12_AVX512
 BRIO_TARGET_BEGIN_AVX512
 namespace brio::kernels::avx512 {
+// clang-format off
 #include "kernels/isa/avx512/vector.inl"
 #include "kernels/isa/avx512/lines.inl"
 #include "kernels/generic/quantize_rows.inl"
+// clang-format on
 
-const QuantizeKernels& quantize_kernels() { return kQuantizeKernels; }
+const QuantizeKernels& quantize_kernels() {
+  return kQuantizeKernels;
+}
 }  // namespace brio::kernels::avx512
 BRIO_TARGET_END
 #endif

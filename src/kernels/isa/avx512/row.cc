@@ -5,18 +5,22 @@
 
 #include <cstdint>
 
+#include "base/target.h"
 #include "kernels/row.h"
 #include "kernels/vector.h"
-#include "base/target.h"
 
 BRIO_SILENCE_GCC12_AVX512
 BRIO_TARGET_BEGIN_AVX512
 namespace brio::kernels::avx512 {
+// clang-format off
 #include "kernels/isa/avx512/vector.inl"
 #include "kernels/generic/math.inl"
 #include "kernels/generic/row.inl"
+// clang-format on
 
-const RowKernels& row_kernels() { return kRowKernels; }
+const RowKernels& row_kernels() {
+  return kRowKernels;
+}
 }  // namespace brio::kernels::avx512
 BRIO_TARGET_END
 #endif

@@ -1,4 +1,5 @@
 // F32x16 as one zmm register: see kernels/vector.h for what each operation promises.
+// clang-format off
 
 struct F32x16 {
   __m512 v;
@@ -105,3 +106,4 @@ BRIO_LANE_INLINE float maximum_lane(F32x16 a) {
   return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
 }
 BRIO_LANE_INLINE void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
+// clang-format on

@@ -9,9 +9,14 @@
 #include "kernels/vector.h"
 
 namespace brio::kernels::scalar {
+// clang-format off
 #include "kernels/isa/scalar/vector.inl"
 #include "kernels/generic/math.inl"
+#include "kernels/generic/attention_tile.inl"
 #include "kernels/generic/attention.inl"
+// clang-format on
 
-const AttentionKernels& attention_kernels() { return kAttentionKernels; }
+const AttentionKernels& attention_kernels() {
+  return kAttentionKernels;
+}
 }  // namespace brio::kernels::scalar

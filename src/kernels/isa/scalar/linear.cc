@@ -10,12 +10,16 @@
 #include "kernels/lines.h"
 
 namespace brio::kernels::scalar {
+// clang-format off
 #include "kernels/isa/scalar/vector.inl"
 #include "kernels/isa/scalar/lines.inl"
 #include "kernels/generic/linear_sources.inl"
 #include "kernels/generic/linear_tile.inl"
 #include "kernels/generic/linear_floats.inl"
 #include "kernels/generic/linear_kernels.inl"
+// clang-format on
 
-const LinearKernels& linear_kernels() { return kLinearKernels; }
+const LinearKernels& linear_kernels() {
+  return kLinearKernels;
+}
 }  // namespace brio::kernels::scalar

@@ -36,7 +36,9 @@ BRIO_LANE_INLINE Line load_line(const void* p) {
   std::memcpy(out.byte, p, sizeof(out.byte));
   return out;
 }
-BRIO_LANE_INLINE void store_line(void* p, Line v) { std::memcpy(p, v.byte, sizeof(v.byte)); }
+BRIO_LANE_INLINE void store_line(void* p, Line v) {
+  std::memcpy(p, v.byte, sizeof(v.byte));
+}
 template <int kShift>
 BRIO_LANE_INLINE Line shift_left(Line v) {
   BRIO_EACH(Line, byte, 64, static_cast<uint8_t>(v.byte[i] << kShift));
@@ -49,10 +51,18 @@ template <int kMask>
 BRIO_LANE_INLINE Line mask_bytes(Line v) {
   BRIO_EACH(Line, byte, 64, static_cast<uint8_t>(v.byte[i] & kMask));
 }
-BRIO_LANE_INLINE Line merge(Line a, Line b) { BRIO_EACH(Line, byte, 64, static_cast<uint8_t>(a.byte[i] | b.byte[i])); }
-BRIO_LANE_INLINE Line rebias(Line v) { return v; }
-BRIO_LANE_INLINE Levels iq4_levels() { BRIO_EACH(Levels, code, 16, static_cast<uint8_t>(kIq4Levels[i] + kByteBias)); }
-BRIO_LANE_INLINE Line look_up(Levels levels, Line v) { BRIO_EACH(Line, byte, 64, levels.code[v.byte[i]]); }
+BRIO_LANE_INLINE Line merge(Line a, Line b) {
+  BRIO_EACH(Line, byte, 64, static_cast<uint8_t>(a.byte[i] | b.byte[i]));
+}
+BRIO_LANE_INLINE Line rebias(Line v) {
+  return v;
+}
+BRIO_LANE_INLINE Levels iq4_levels() {
+  BRIO_EACH(Levels, code, 16, static_cast<uint8_t>(kIq4Levels[i] + kByteBias));
+}
+BRIO_LANE_INLINE Line look_up(Levels levels, Line v) {
+  BRIO_EACH(Line, byte, 64, levels.code[v.byte[i]]);
+}
 
 BRIO_LANE_INLINE Bytes16 load_bytes(const void* p) {
   Bytes16 out;
@@ -62,11 +72,15 @@ BRIO_LANE_INLINE Bytes16 load_bytes(const void* p) {
 BRIO_LANE_INLINE Bytes16 field(Bytes16 v, int shift, int mask) {
   BRIO_EACH(Bytes16, byte, 16, static_cast<uint8_t>(v.byte[i] >> shift & mask));
 }
-BRIO_LANE_INLINE Bytes16 raise_4(Bytes16 v) { BRIO_EACH(Bytes16, byte, 16, static_cast<uint8_t>(v.byte[i] << 4)); }
+BRIO_LANE_INLINE Bytes16 raise_4(Bytes16 v) {
+  BRIO_EACH(Bytes16, byte, 16, static_cast<uint8_t>(v.byte[i] << 4));
+}
 BRIO_LANE_INLINE Bytes16 merge(Bytes16 a, Bytes16 b) {
   BRIO_EACH(Bytes16, byte, 16, static_cast<uint8_t>(a.byte[i] | b.byte[i]));
 }
-BRIO_LANE_INLINE F32x16 unsigned_to_f32(Bytes16 v) { BRIO_EACH(F32x16, lane, 16, static_cast<float>(v.byte[i])); }
+BRIO_LANE_INLINE F32x16 unsigned_to_f32(Bytes16 v) {
+  BRIO_EACH(F32x16, lane, 16, static_cast<float>(v.byte[i]));
+}
 BRIO_LANE_INLINE F32x16 signed_to_f32(Bytes16 v) {
   BRIO_EACH(F32x16, lane, 16, static_cast<float>(static_cast<int8_t>(v.byte[i])));
 }
@@ -76,20 +90,30 @@ BRIO_LANE_INLINE F32x16 load_f16(const void* p) {
   BRIO_EACH(F32x16, lane, 16, f16_to_f32(half[i]));
 }
 
-BRIO_LANE_INLINE Ints no_ints() { BRIO_EACH(Ints, lane, 16, 0); }
+BRIO_LANE_INLINE Ints no_ints() {
+  BRIO_EACH(Ints, lane, 16, 0);
+}
 BRIO_LANE_INLINE Ints weighted_pair(const int16_t* sums, int low, int high) {
   BRIO_EACH(Ints, lane, 16, sums[0] * low + sums[1] * high);
 }
-BRIO_LANE_INLINE F32x16 to_f32(Ints v) { BRIO_EACH(F32x16, lane, 16, static_cast<float>(v.lane[i])); }
+BRIO_LANE_INLINE F32x16 to_f32(Ints v) {
+  BRIO_EACH(F32x16, lane, 16, static_cast<float>(v.lane[i]));
+}
 
-BRIO_LANE_INLINE Quad broadcast_quad(const int8_t* x) { BRIO_EACH(Quad, value, 4, x[i]); }
-BRIO_LANE_INLINE Partial open(Ints total) { return total; }
+BRIO_LANE_INLINE Quad broadcast_quad(const int8_t* x) {
+  BRIO_EACH(Quad, value, 4, x[i]);
+}
+BRIO_LANE_INLINE Partial open(Ints total) {
+  return total;
+}
 template <int kBits>
 BRIO_LANE_INLINE Partial multiply_add(Partial sum, Line w, Quad x) {
   for (int i = 0; i < 64; ++i) sum.lane[i / 4] += w.byte[i] * x.value[i % 4];
   return sum;
 }
-BRIO_LANE_INLINE Ints close(Partial sum, Ints) { return sum; }
+BRIO_LANE_INLINE Ints close(Partial sum, Ints) {
+  return sum;
+}
 #undef BRIO_EACH
 
 BRIO_LANE_INLINE uint32_t largest_magnitude(F32x16 a, F32x16 b) {

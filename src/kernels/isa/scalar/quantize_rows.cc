@@ -8,9 +8,13 @@
 #include "kernels/lines.h"
 
 namespace brio::kernels::scalar {
+// clang-format off
 #include "kernels/isa/scalar/vector.inl"
 #include "kernels/isa/scalar/lines.inl"
 #include "kernels/generic/quantize_rows.inl"
+// clang-format on
 
-const QuantizeKernels& quantize_kernels() { return kQuantizeKernels; }
+const QuantizeKernels& quantize_kernels() {
+  return kQuantizeKernels;
+}
 }  // namespace brio::kernels::scalar

@@ -9,9 +9,13 @@
 #include "kernels/vector.h"
 
 namespace brio::kernels::scalar {
+// clang-format off
 #include "kernels/isa/scalar/vector.inl"
 #include "kernels/generic/math.inl"
 #include "kernels/generic/row.inl"
+// clang-format on
 
-const RowKernels& row_kernels() { return kRowKernels; }
+const RowKernels& row_kernels() {
+  return kRowKernels;
+}
 }  // namespace brio::kernels::scalar

@@ -1,4 +1,5 @@
 // F32x16 as an array: see kernels/vector.h for what each operation promises.
+// clang-format off
 
 struct F32x16 {
   float lane[16];
@@ -42,8 +43,12 @@ BRIO_LANE_INLINE F32x16 sub(F32x16 a, F32x16 b) { BRIO_LANES(F32x16, a.lane[i] -
 BRIO_LANE_INLINE F32x16 mul(F32x16 a, F32x16 b) { BRIO_LANES(F32x16, a.lane[i] * b.lane[i]); }
 BRIO_LANE_INLINE F32x16 div(F32x16 a, F32x16 b) { BRIO_LANES(F32x16, a.lane[i] / b.lane[i]); }
 BRIO_LANE_INLINE F32x16 sqrt(F32x16 a) { BRIO_LANES(F32x16, __builtin_sqrtf(a.lane[i])); }
-BRIO_LANE_INLINE F32x16 fma(F32x16 a, F32x16 b, F32x16 c) { BRIO_LANES(F32x16, std::fma(a.lane[i], b.lane[i], c.lane[i])); }
-BRIO_LANE_INLINE F32x16 maximum(F32x16 a, F32x16 b) { BRIO_LANES(F32x16, a.lane[i] > b.lane[i] ? a.lane[i] : b.lane[i]); }
+BRIO_LANE_INLINE F32x16 fma(F32x16 a, F32x16 b, F32x16 c) {
+  BRIO_LANES(F32x16, std::fma(a.lane[i], b.lane[i], c.lane[i]));
+}
+BRIO_LANE_INLINE F32x16 maximum(F32x16 a, F32x16 b) {
+  BRIO_LANES(F32x16, a.lane[i] > b.lane[i] ? a.lane[i] : b.lane[i]);
+}
 
 BRIO_LANE_INLINE Mask less(F32x16 a, F32x16 b) { BRIO_LANES(Mask, a.lane[i] < b.lane[i]); }
 BRIO_LANE_INLINE Mask is_nan(F32x16 a) { BRIO_LANES(Mask, a.lane[i] != a.lane[i]); }
@@ -93,3 +98,4 @@ BRIO_LANE_INLINE float maximum_lane(F32x16 v) {
 }
 BRIO_LANE_INLINE void prefetch(const void* p) { __builtin_prefetch(p); }
 #undef BRIO_LANES
+// clang-format on
