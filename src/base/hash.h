@@ -1,5 +1,5 @@
-// hash_bytes: a small deterministic 64-bit hash (FNV-1a with a final mix) for seeds and test digests. Not for tables
-// fed by strangers, not for security.
+// hash_bytes: a small deterministic 64-bit hash (FNV-1a with a final mix) for seeds and test digests. Not for tables fed
+// by strangers, not for security.
 #pragma once
 
 #include <cstdint>

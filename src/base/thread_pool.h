@@ -1,5 +1,5 @@
-// ThreadPool: the one pool of compute threads of a process. The caller is thread 0; the others are pinned to the
-// allowed CPUs, spin briefly for the next job and then sleep on a futex, so that an idle engine costs nothing.
+// ThreadPool: the one pool of compute threads of a process. The caller is thread 0; the others are pinned to the allowed
+// CPUs, spin briefly for the next job and then sleep on a futex, so that an idle engine costs nothing.
 //
 //   pool.run([&](int thread) { ... });                          // once on every thread; returns when all are done
 //   pool.parallel_for(num_panels, 4, [&](int begin, int end) { ... });   // claims ranges of at most 4 from a counter

@@ -1,5 +1,5 @@
-// Subcommands: each file of cli/ adds one (or a family) to the command line. A command parses flags, calls one module
-// and prints; it holds no logic of its own. Exit codes are those of base/result.h.
+// Subcommands: each file of cli/ adds one (or a family) to the command line. A command parses flags, calls one module and
+// prints; it holds no logic of its own. Exit codes are those of base/result.h.
 #pragma once
 
 #include <string>
@@ -22,8 +22,7 @@ void add_tokenize_commands(CLI::App& app, int& exit_code);  // tokenize, detoken
 void add_template_command(CLI::App& app, int& exit_code);
 void add_inspect_command(CLI::App& app, int& exit_code);
 
-// Prints "error: ..." and the hint on standard error, coloured on a terminal; returns the exit code of the error's
-// class.
+// Prints "error: ..." and the hint on standard error, coloured on a terminal; returns the exit code of the error's class.
 int report(const Error& error);
 
 // Runs a command body and reports its error. Returns the exit code.

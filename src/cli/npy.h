@@ -1,5 +1,4 @@
-// NumPy's .npy files of fp32 matrices, written row by row and read row by row (format version 1.0, little-endian, C
-// order).
+// NumPy's .npy files of fp32 matrices, written row by row and read row by row (format version 1.0, little-endian, C order).
 #pragma once
 
 #include <cstdint>

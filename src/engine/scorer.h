@@ -18,8 +18,8 @@ class Scorer {
   // context: the most tokens of one text. chunk: positions per step, at most the model's limits (both of them).
   static Result<Scorer> create(model::Model& model, int context, int chunk);
 
-  // Calls on_logits(position, logits [vocab]) for positions 0, 1, ... of the text; an error from it ends the scoring.
-  // The text is scored from scratch. Errors: kContextLengthExceeded; kInvalidArgument for an id outside the vocabulary.
+  // Calls on_logits(position, logits [vocab]) for positions 0, 1, ... of the text; an error from it ends the scoring. The
+  // text is scored from scratch. Errors: kContextLengthExceeded; kInvalidArgument for an id outside the vocabulary.
   using OnLogits = std::function<Result<void>(int position, std::span<const float> logits)>;
   Result<void> score(std::span<const int32_t> tokens, const OnLogits& on_logits);
 

@@ -1,15 +1,14 @@
 // Attention kernels: keys and values into the cache, and softmax(q k^T) v for a few queries over 256 tokens at a time.
 //
 // Layout  tiles of 32 tokens of one KV head, as tensor/kv_layout.h states, 64-byte aligned:
-//           bf16  K [head_dim/2][32][2]   V [16 token pairs][head_dim][2]
-//           f32   K [head_dim][32]        V [32][head_dim]
+//           bf16  K [head_dim/2][32][2]   V [16 token pairs][head_dim][2]        f32  K [head_dim][32]   V [32][head_dim]
 //         K has the token in the lane and V the channel: no horizontal sum anywhere but in softmax. head_dim even.
 // Order   (DESIGN R4; the same for decode, prefill and verify, and for a query alone or with others)
 //         q       fl(q * scale), with bf16 keys then rounded to bf16, once
 //         score   acc = 0; bf16: per channel pair ascending fma(odd, odd), fma(even, even); f32: fma in channel order;
 //                 then softcap * tanh(score / softcap) if asked; tokens outside the query's range become -inf
-//         split   256 tokens at positions 256 s .. 256 s + 255: m = max score; p = exp(score - m); l = sum of p in 16
-//                 lanes (token mod 16) ascending, then the tree of row.h; p rounded to bf16 for bf16 values;
+//         split   256 tokens at positions 256 s .. 256 s + 255: m = max score; p = exp(score - m); l = sum of p in 16 lanes
+//                 (token mod 16) ascending, then the tree of row.h; p rounded to bf16 for bf16 values;
 //                 o = 0; bf16: per token pair ascending fma(odd), fma(even); f32: fma in token order
 //         merge   splits ascending, a first split is copied: m' = max(m, ms), a = exp(m - m'), b = exp(ms - m'),
 //                 l = fma(l, a, ls b), o = fma(o, a, os b); at the end (o + 0) / l (+ 0: no negative zero survives, so
@@ -17,11 +16,10 @@
 // Masks   tokens that a query may not see contribute nothing, whatever their bytes: stale NaN never meets arithmetic
 //         (scores are selected, value halves are zeroed; if a value some query sees and another does not is NaN or
 //         infinite, the queries run one by one).
-// Error   against exact arithmetic on the stored K and V and unrounded q: |o - exact| <= max |v| (e^(2 s) - 1 + u +
-//         600 2^-24) with s = scale max sum |q k| (u + (head_dim + 4) 2^-24) and u = 2^-9 for bf16, 0 for f32 (see
-//         attention_test.cc).
-// Rows    up to kAttentionRows = 6 queries share each K and V vector: 6 x 2 ymm accumulators + 2 of K + 1 broadcast are
-//         15 of 16 registers, 24 fma (12 cycles) per 16 loads.
+// Error   against exact arithmetic on the stored K, V and rounded q, bf16: |o - exact| <= (2^-9 + (head_dim + 400) 2^-24 S)
+//         max |v| roughly, S = max |score|; tests state the bound they use.
+// Rows    up to kAttentionRows = 6 queries share each K and V vector: 6 x 2 ymm accumulators + 2 of K + 1 broadcast = 15 of
+//         16 registers, 24 fma (12 cycles) per 16 loads.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Attention kernels: every ISA and every grouping of queries equals reference/attention_reference.cc bit for bit,
-// whatever lies in tokens nobody may see; and the reference is close to exact arithmetic.
+// Attention kernels: every ISA and every grouping of queries equals reference/attention_reference.cc bit for bit, whatever
+// lies in tokens nobody may see; and the reference is close to exact arithmetic.
 #include "kernels/attention.h"
 
 #include <gtest/gtest.h>
@@ -129,8 +129,8 @@ class Attention : public ::testing::Test {
   void SetUp() override { set_float_mode(); }
 };
 
-// Causal queries (each sees the token before it and all earlier ones, or the last few in a window) at positions whose
-// tails take every length modulo 32 between them; groups of 1 to 6; NaN in every token not written yet.
+// Causal queries (each sees the token before it and all earlier ones, or the last few in a window) at positions whose tails
+// take every length modulo 32 between them; groups of 1 to 6; NaN in every token not written yet.
 TEST_F(Attention, EveryIsaAndGroupingEqualsTheReference) {
   struct Case {
     int head_dim, num_tokens, window;
@@ -186,8 +186,8 @@ TEST_F(Attention, ReferenceIsCloseToExactArithmetic) {
             s += std::fabs(double{q[d]} * keys.k[static_cast<size_t>(t) * head_dim + d]);
           largest = std::max(largest, s * scale);
         }
-        // Scores err by q's rounding and one rounding a term; exp turns 2x that (score and max) into a relative error
-        // of p; p is rounded; sums of up to 256 + merges; |v| <= 2.
+        // Scores err by q's rounding and one rounding a term; exp turns 2x that (score and max) into a relative error of
+        // p; p is rounded; sums of up to 256 + merges; |v| <= 2.
         const double unit = bf16 ? 0x1p-9 : 0.0;
         const double score_error = largest * (unit + (head_dim + 4) * 0x1p-24);
         const double bound = 2.0 * (std::expm1(2 * score_error) + unit + 600 * 0x1p-24);

@@ -1,5 +1,5 @@
-// 16-bit floats in kernels. Towards fp32 they are exact; towards bf16 they round to nearest even with subnormals
-// flushed, as compute threads do everywhere (DESIGN R9). tensor/float16.h has the conversions of file formats.
+// 16-bit floats in kernels. Towards fp32 they are exact; towards bf16 they round to nearest even with subnormals flushed,
+// as compute threads do everywhere (DESIGN R9). tensor/float16.h has the conversions of file formats.
 #pragma once
 
 #include <bit>

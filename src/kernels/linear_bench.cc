@@ -2,8 +2,8 @@
 // memory. The best of several short rounds counts (other processes only ever slow a round down); with one thread its
 // CPU time is measured, so that a busy machine does not hide the kernel.
 //
-//   linear_bench [--isa avx2] [--threads 2] [--k 2048] [--rows 1,8,512] [--format Q4_K] [--seconds 0.5] [--bytes
-//   50000000]
+//   linear_bench [--isa avx2] [--threads 2] [--k 2048] [--rows 1,8,512] [--format Q4_K] [--seconds 0.5]
+//                [--bytes 50000000]
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -9,8 +9,8 @@
 
 namespace brio::kernels {
 
-// One block of one row. codes: unsigned, as stored (Q8_0: value + 128; IQ4: index into kIq4Levels). scale and min: one
-// per 32 codes (Q4_K, Q5_K, IQ4_XS) or per 16 (Q2_K, Q3_K, Q6_K), as the file has them except that signed scales (Q3_K,
+// One block of one row. codes: unsigned, as stored (Q8_0: value + 128; IQ4: index into kIq4Levels). scale and min: one per
+// 32 codes (Q4_K, Q5_K, IQ4_XS) or per 16 (Q2_K, Q3_K, Q6_K), as the file has them except that signed scales (Q3_K,
 // IQ4_XS, Q6_K) are already signed. d and m are f16 bits: m is Q4_1's and Q5_1's min or a K-quant's dmin.
 struct BlockCodes {
   uint8_t codes[256] = {};

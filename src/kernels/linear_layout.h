@@ -9,8 +9,8 @@
 
 namespace brio::kernels {
 
-// A panel is a sequence of blocks: a header (scales), then the codes of `groups` groups of 32 k. The last block may
-// hold fewer groups; its header keeps its size.
+// A panel is a sequence of blocks: a header (scales), then the codes of `groups` groups of 32 k. The last block may hold
+// fewer groups; its header keeps its size.
 struct PanelLayout {
   int groups;  // of 32 k, per block
   int header_bytes;

@@ -1,5 +1,5 @@
-// The linear and quantise tables that a test can run here: the ISAs of this CPU, and AVX-512's bodies on emulated
-// registers where the CPU has none (SIMDe, if it is installed). Tests only.
+// The linear and quantise tables that a test can run here: the ISAs of this CPU, and AVX-512's bodies on emulated registers
+// where the CPU has none (SIMDe, if it is installed). Tests only.
 #pragma once
 
 #include <ostream>

@@ -1,6 +1,6 @@
-// Lines: 64 bytes of weight codes, 4 consecutive k (a quad) of the 16 output rows of a panel, output row in the dword
-// lane; and the exact integer dot products made of them. Three implementations, isa/*/lines.inl, on top of
-// isa/*/vector.inl; generic/linear_sources.inl and generic/linear_tile.inl are written once against them.
+// Lines: 64 bytes of weight codes, 4 consecutive k (a quad) of the 16 output rows of a panel, output row in the dword lane;
+// and the exact integer dot products made of them. Three implementations, isa/*/lines.inl, on top of isa/*/vector.inl;
+// generic/linear_sources.inl and generic/linear_tile.inl are written once against them.
 //
 //   Line      load_line and store_line (64-byte aligned), merge (bitwise or), mask_bytes<m> (and),
 //             shift_left<n>, shift_right<n>: bits that enter from a neighbouring byte are undetermined: mask them off
@@ -11,8 +11,7 @@
 //   Ints      16 s32: no_ints; weighted_pair(sums, low, high) = sums[0] low + sums[1] high in every lane; to_f32
 //   Partial   a dot product under way: p = open(total); up to kSpan<bits> times p = multiply_add<bits>(p, line, quad);
 //             total = close(p, total). Exact for codes below 2^bits and |x| <= 127.
-//   Wide<8>   where kWidensBytes: many rows multiply 8-bit codes as s16. store(two_lines, line): k0 and k1 of each
-//   lane, then
+//   Wide<8>   where kWidensBytes: many rows multiply 8-bit codes as s16. store(two_lines, line): k0 and k1 of each lane, then
 //             k2 and k3; widen(x, count, out): activations; total = multiply_add(total, line, broadcast_pair(x)): exact
 //   kTileRows, kFloatTileRows  activation rows that share a line, a vector of float weights, in registers
 // and for activations

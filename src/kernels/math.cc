@@ -26,8 +26,7 @@ double float_of(uint64_t bits) {
   return x;
 }
 
-// `volatile` keeps a compiler from simplifying (x + magic) - magic; none may without fast-math, and it costs nothing
-// here.
+// `volatile` keeps a compiler from simplifying (x + magic) - magic; none may without fast-math, and it costs nothing here.
 double round_to_integer(double x) {
   volatile double shifted = x + kRoundMagic;
   return shifted - kRoundMagic;

@@ -3,9 +3,9 @@
 //
 //   scale = amax / 127 over 32 consecutive k, value = round_to_nearest_even(x * (127 / amax)), |value| <= 127
 //   sums  = integer sum of the values of each 16 consecutive k
-// A group whose amax is below kSmallestAmax has scale 0 and values 0 (its scale would be subnormal). A group that holds
-// a NaN or an infinity has scale NaN and values 0: every output that reads it becomes NaN, nothing is undefined. K is
-// padded with zeros to a multiple of 32. Equal bits on every ISA and whatever the FTZ/DAZ mode. Any thread.
+// A group whose amax is below kSmallestAmax has scale 0 and values 0 (its scale would be subnormal). A group that holds a
+// NaN or an infinity has scale NaN and values 0: every output that reads it becomes NaN, nothing is undefined.
+// K is padded with zeros to a multiple of 32. Equal bits on every ISA and whatever the FTZ/DAZ mode. Any thread.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,4 @@
-// Quantised rows on every ISA against the plain specification, bit for bit, and against the bound that the rule
-// implies.
+// Quantised rows on every ISA against the plain specification, bit for bit, and against the bound that the rule implies.
 #include "kernels/quantize_rows.h"
 
 #include <gtest/gtest.h>
@@ -76,8 +75,7 @@ TEST_P(QuantizeRowsTest, Bf16EqualsTheReference) {
   }
 }
 
-// |x - scale q| <= scale / 2, up to the roundings of 127 / amax, of the product and of the scale: 3 x 2^-24 of |x|
-// each.
+// |x - scale q| <= scale / 2, up to the roundings of 127 / amax, of the product and of the scale: 3 x 2^-24 of |x| each.
 TEST_P(QuantizeRowsTest, ValuesLieWithinHalfAStep) {
   Rng rng(3);
   std::vector<float> x(4096);

@@ -1,9 +1,9 @@
 // Row kernels: norms, rotation, gates and residual adds over one row of fp32.
 //
 // Layout  plain arrays; no alignment asked; any length, tails included, without reading or writing past the end.
-// Order   element-wise work is one fixed chain of IEEE operations per element. Sums run in 16 lanes (element i in lane
-//         i mod 16, ascending), then the tree lane l += lane l + 8, + 4, + 2, + 1 (DESIGN R9). So every ISA, body and
-//         tail give equal bits; kernels/reference/row_reference.cc is the specification.
+// Order   element-wise work is one fixed chain of IEEE operations per element. Sums run in 16 lanes (element i into lane
+//         i mod 16, ascending), then the tree lane l += lane l + 8, + 4, + 2, + 1 (DESIGN R9). So every ISA, and body and
+//         tail, give equal bits; kernels/reference/row_reference.cc is the specification.
 // Mode    FTZ and DAZ set (ThreadPool does); no libm, no reciprocal approximations.
 #pragma once
 

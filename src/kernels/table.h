@@ -1,5 +1,5 @@
-// KernelTable: the numeric functions of one instruction set. Chosen once at start (base/cpu.h choose_isa) and passed
-// down; every table gives equal bits (DESIGN R9), so the choice is speed alone.
+// KernelTable: the numeric functions of one instruction set. Chosen once at start (base/cpu.h choose_isa) and passed down;
+// every table gives equal bits (DESIGN R9), so the choice is speed alone.
 #pragma once
 
 #include "base/cpu.h"

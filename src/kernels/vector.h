@@ -1,7 +1,6 @@
-// The virtual vector: 16 lanes of fp32 (F32x16) or of 32-bit words (U32x16), as an array, two ymm or one zmm. Numeric
-// bodies (generic/*.inl) are written once against it and compiled for every ISA, so ISAs give equal bits by
-// construction (DESIGN R9). It offers only operations whose result is determined lane by lane, and two reductions with
-// one tree.
+// The virtual vector: 16 lanes of fp32 (F32x16) or of 32-bit words (U32x16), as an array, two ymm or one zmm. Numeric bodies
+// (generic/*.inl) are written once against it and compiled for every ISA, so ISAs give equal bits by construction
+// (DESIGN R9). It offers only operations whose result is determined lane by lane, and two reductions with one tree.
 //
 // How a file uses it (isa/avx2/row.cc):
 //     #include <standard headers>
@@ -15,7 +14,7 @@
 // The .inl files include nothing, since they are read inside a target region and a namespace.
 //
 // Operations, beside load, store and their _first forms (the first n lanes, 0 <= n <= 16; lanes past n read as 0):
-//   add sub mul div sqrt fma(a, b, c) = a b + c rounded once      maximum(a, b) = a > b ? a : b (b if either is NaN)
+//   add sub mul div sqrt fma(a, b, c) = a b + c rounded once      maximum(a, b) = a > b ? a : b (so b when either is NaN)
 //   less(a, b), is_nan(a), lanes_between(begin, end) -> Mask      select(mask, a, b) = mask ? a : b
 //   absolute, negate, negate_even_lanes, copy_sign              sign bits only
 //   add_exponent(v, t): bits(v) + (bits(t) << 23)                 the 2^n of exp

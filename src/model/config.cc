@@ -97,8 +97,7 @@ Result<void> read_rope(const Checkpoint& checkpoint, Config& config) {
   return {};
 }
 
-// Which layers see a window only. Gemma 3: five window layers, then a full one. Others: all layers, where the file says
-// so.
+// Which layers see a window only. Gemma 3: five window layers, then a full one. Others: all layers, where the file says so.
 Result<void> read_windows(const Checkpoint& checkpoint, Config& config) {
   config.windows.assign(static_cast<size_t>(config.num_layers), 0);
   if (!checkpoint.has("attention.sliding_window")) return {};

@@ -24,6 +24,10 @@ Result<AttentionWeights> Decoder::load_attention(WeightLoader& load, int layer) 
   BRIO_TRY(w.k, load.matrix(layer, "attn_k.weight", kv_width, config_.hidden));
   BRIO_TRY(w.v, load.matrix(layer, "attn_v.weight", kv_width, config_.hidden));
   BRIO_TRY(w.out, load.matrix(layer, "attn_output.weight", config_.hidden, q_width));
+  BRIO_TRY(w.q_bias, load.vector_or_none(layer, "attn_q.bias", q_width));
+  BRIO_TRY(w.k_bias, load.vector_or_none(layer, "attn_k.bias", kv_width));
+  BRIO_TRY(w.v_bias, load.vector_or_none(layer, "attn_v.bias", kv_width));
+  BRIO_TRY(w.out_bias, load.vector_or_none(layer, "attn_output.bias", config_.hidden));
   act_forms_ = act_forms_ | w.q.input_form() | w.k.input_form() | w.v.input_form();
   context_forms_ = context_forms_ | w.out.input_form();
   return w;

@@ -16,12 +16,19 @@ struct AttentionWeights {
   tensor::Vector norm;     // [hidden]
   tensor::Weight q, k, v;  // [heads * head_dim, hidden], [kv_heads * head_dim, hidden] twice
   tensor::Weight out;      // [hidden, heads * head_dim]
+  // [heads * head_dim], [kv_heads * head_dim] twice, [hidden]; empty where the file has none.
+  tensor::Vector q_bias, k_bias, v_bias, out_bias;
 };
 struct FeedForwardWeights {
   tensor::Vector norm;      // [hidden]
   tensor::Weight gate, up;  // [feed_forward, hidden]
   tensor::Weight down;      // [hidden, feed_forward]
 };
+
+// As LinearTask wants it.
+inline const tensor::Vector* or_none(const tensor::Vector& bias) {
+  return bias ? &bias : nullptr;
+}
 
 class Decoder : public Model {
  protected:

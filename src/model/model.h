@@ -1,5 +1,5 @@
-// Model: one transformer on one device, as a function from the rows of a step to logits. One file per architecture
-// reads top to bottom (llama.cc, gemma3.cc, ...). The engine's runner is the only caller; one thread at a time.
+// Model: one transformer on one device, as a function from the rows of a step to logits. One file per architecture reads
+// top to bottom (llama.cc, gemma3.cc, ...). The engine's runner is the only caller; one thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -52,8 +52,8 @@ class Model {
   // Bytes of packed weights.
   int64_t weight_bytes() const { return weight_bytes_; }
 
-  // One ragged forward pass. Returns the logits of the rows that asked, in row order: [num asked, vocab], valid until
-  // the next call; read them through ops().read().
+  // One ragged forward pass. Returns the logits of the rows that asked, in row order: [num asked, vocab], valid until the
+  // next call; read them through ops().read().
   virtual const ops::Rows& forward(const StepInputs& in) = 0;
 
   ops::OpSet& ops() { return *ops_; }

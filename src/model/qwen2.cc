@@ -16,9 +16,9 @@ class Qwen2 final : public Decoder {
     for (int l = 0; l < config_.num_layers; ++l) {
       Layer layer;
       BRIO_TRY(layer.attention, load_attention(load, l));
-      BRIO_TRY(layer.q_bias, load.vector(l, "attn_q.bias", q_width));
-      BRIO_TRY(layer.k_bias, load.vector(l, "attn_k.bias", kv_width));
-      BRIO_TRY(layer.v_bias, load.vector(l, "attn_v.bias", kv_width));
+      BRIO_TRY(layer.attention.q_bias, load.vector(l, "attn_q.bias", q_width));  // required here
+      BRIO_TRY(layer.attention.k_bias, load.vector(l, "attn_k.bias", kv_width));
+      BRIO_TRY(layer.attention.v_bias, load.vector(l, "attn_v.bias", kv_width));
       BRIO_TRY(layer.feed_forward, load_feed_forward(load, l));
       layers_.push_back(std::move(layer));
     }
@@ -34,10 +34,11 @@ class Qwen2 final : public Decoder {
       const Layer& w = layers_[static_cast<size_t>(l)];
       in.hooks.before_layer(l);
       const tensor::KvLayerView kv = in.kv.layer(l);
-      ops_->norm(x_, n, w.attention.norm, epsilon, act_);               // act      [rows, hidden]
-      const ops::LinearTask qkv[] = {{&w.attention.q, &w.q_bias, &q_},  // q        [rows, heads * head_dim]
-                                     {&w.attention.k, &w.k_bias, &k_},  // k, v     [rows, kv_heads * head_dim]
-                                     {&w.attention.v, &w.v_bias, &v_}};
+      ops_->norm(x_, n, w.attention.norm, epsilon, act_);  // act      [rows, hidden]
+      const ops::LinearTask qkv[] = {
+          {&w.attention.q, &w.attention.q_bias, &q_},  // q        [rows, heads * head_dim]
+          {&w.attention.k, &w.attention.k_bias, &k_},  // k, v     [rows, kv_heads * head_dim]
+          {&w.attention.v, &w.attention.v_bias, &v_}};
       ops_->linear(act_, n, qkv);
       ops_->rope_and_store(q_, k_, v_, in.step, {}, rope_, kv);                     // q in place; k, v -> pages
       ops_->attention(q_, in.step, attention_shape(), kv, context_);                // context  [rows, heads * head_dim]
@@ -56,7 +57,6 @@ class Qwen2 final : public Decoder {
  private:
   struct Layer {
     AttentionWeights attention;
-    tensor::Vector q_bias, k_bias, v_bias;  // [heads * head_dim], [kv_heads * head_dim] twice
     FeedForwardWeights feed_forward;
   };
   std::vector<Layer> layers_;

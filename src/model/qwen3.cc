@@ -31,14 +31,16 @@ class Qwen3 final : public Decoder {
       const Layer& w = layers_[static_cast<size_t>(l)];
       in.hooks.before_layer(l);
       const tensor::KvLayerView kv = in.kv.layer(l);
-      ops_->norm(x_, n, w.attention.norm, epsilon, act_);             // act      [rows, hidden]
-      const ops::LinearTask qkv[] = {{&w.attention.q, nullptr, &q_},  // q        [rows, heads * head_dim]
-                                     {&w.attention.k, nullptr, &k_},  // k, v     [rows, kv_heads * head_dim]
-                                     {&w.attention.v, nullptr, &v_}};
+      ops_->norm(x_, n, w.attention.norm, epsilon, act_);  // act      [rows, hidden]
+      const ops::LinearTask qkv[] = {
+          {&w.attention.q, or_none(w.attention.q_bias), &q_},  // q        [rows, heads * head_dim]
+          {&w.attention.k, or_none(w.attention.k_bias), &k_},  // k, v     [rows, kv_heads * head_dim]
+          {&w.attention.v, or_none(w.attention.v_bias), &v_}};
       ops_->linear(act_, n, qkv);
       ops_->rope_and_store(q_, k_, v_, in.step, {&w.q_norm, &w.k_norm, epsilon}, rope_, kv);
-      ops_->attention(q_, in.step, attention_shape(), kv, context_);                // context  [rows, heads * head_dim]
-      const ops::LinearTask out{&w.attention.out, nullptr, &x_, ops::Store::kAdd};  // x       += context Wo
+      ops_->attention(q_, in.step, attention_shape(), kv, context_);  // context  [rows, heads * head_dim]
+      const ops::LinearTask out{&w.attention.out, or_none(w.attention.out_bias), &x_,
+                                ops::Store::kAdd};  // x       += context Wo
       ops_->linear(context_, n, {&out, 1});
       ops_->norm(x_, n, w.feed_forward.norm, epsilon, act_);
       ops_->gated_linear(act_, n, w.feed_forward.gate, w.feed_forward.up, ops::Nonlinearity::kSilu,

@@ -48,7 +48,10 @@ Result<std::unique_ptr<Model>> build_model(const weights::Checkpoint& checkpoint
   const auto kv_type = numerics == tensor::Numerics::kFp32 ? tensor::KvType::kF32 : tensor::KvType::kBF16;
   BRIO_TRY(Config config, read_config(checkpoint, kv_type));
   WeightLoader load(checkpoint, numerics, pool, options);
-  return find_builder(config.architecture)(std::move(config), options.limits, std::move(ops), load);
+  const std::string architecture = config.architecture;
+  BRIO_TRY(auto model, find_builder(architecture)(std::move(config), options.limits, std::move(ops), load));
+  BRIO_TRY_OK(load.check_all_used(architecture));
+  return model;
 }
 
 std::unique_ptr<Model> build_null_model(const Config& config, Limits limits) {

@@ -25,6 +25,7 @@ bool WeightLoader::has(std::string_view name) const {
 
 Result<tensor::Weight> WeightLoader::matrix(std::string_view name, int64_t rows, int64_t cols) {
   if (checkpoint_ == nullptr) return tensor::Weight::null(rows, cols);
+  used_.emplace(name);
   BRIO_TRY(const weights::TensorView view, checkpoint_->tensor(name, rows, cols));
   BRIO_TRY(tensor::Weight weight, weights::pack(view, numerics_, *pool_));
   checkpoint_->drop(view);
@@ -39,6 +40,7 @@ Result<tensor::Weight> WeightLoader::matrix(int layer, std::string_view name, in
 
 Result<tensor::Vector> WeightLoader::vector(std::string_view name, int64_t size) {
   if (checkpoint_ == nullptr) return tensor::Vector(std::vector<float>(static_cast<size_t>(size), 1.0F));
+  used_.emplace(name);
   BRIO_TRY(std::vector<float> values, checkpoint_->vector(name, size));
   packed_bytes_ += size * static_cast<int64_t>(sizeof(float));
   report(size * static_cast<int64_t>(sizeof(float)));
@@ -47,6 +49,22 @@ Result<tensor::Vector> WeightLoader::vector(std::string_view name, int64_t size)
 
 Result<tensor::Vector> WeightLoader::vector(int layer, std::string_view name, int64_t size) {
   return vector(layer_name(layer, name), size);
+}
+
+Result<tensor::Vector> WeightLoader::vector_or_none(int layer, std::string_view name, int64_t size) {
+  const std::string full = layer_name(layer, name);
+  if (!has(full)) return tensor::Vector();
+  return vector(full, size);
+}
+
+Result<void> WeightLoader::check_all_used(std::string_view architecture) const {
+  if (checkpoint_ == nullptr) return {};
+  for (const auto& tensor : checkpoint_->tensors()) {
+    if (tensor.name == "rope_freqs.weight" || used_.contains(std::string(tensor.name))) continue;
+    return error(ErrorCode::kUnsupported, "{}: tensor '{}' has no place in architecture {}",
+                 checkpoint_->path().string(), tensor.name, architecture);
+  }
+  return {};
 }
 
 void WeightLoader::report(int64_t source_bytes) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 
 #include "base/result.h"
 #include "base/thread_pool.h"
@@ -28,6 +29,11 @@ class WeightLoader {
   Result<tensor::Weight> matrix(int layer, std::string_view name, int64_t rows, int64_t cols);
   Result<tensor::Vector> vector(std::string_view name, int64_t size);
   Result<tensor::Vector> vector(int layer, std::string_view name, int64_t size);
+  // Empty where the file has none.
+  Result<tensor::Vector> vector_or_none(int layer, std::string_view name, int64_t size);
+
+  // Call when all is loaded: a tensor that nobody asked for would mean another function than the file's.
+  Result<void> check_all_used(std::string_view architecture) const;
 
   int64_t packed_bytes() const { return packed_bytes_; }
 
@@ -41,6 +47,7 @@ class WeightLoader {
   int64_t total_bytes_ = 0;
   int64_t done_bytes_ = 0;
   int64_t packed_bytes_ = 0;
+  std::unordered_set<std::string> used_;
 };
 
 }  // namespace brio::model

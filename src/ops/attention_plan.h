@@ -1,10 +1,10 @@
 // AttentionPlan: how the attention of one step is cut into independent pieces of work, and where their results go.
 //
-// A tile is a few consecutive rows of one sequence with the query heads of one KV head: its queries read the same keys.
-// An item is a tile over some splits (256 tokens at absolute positions). Usually an item has all splits of its tile and
-// merges as it goes; a tile that is too long for one thread (a lone decode row far into a context) becomes several
-// items, each leaving its splits unmerged, and whoever finishes last merges them, ascending. Cutting never changes a
-// bit (DESIGN R4): it decides placement alone. Pure function of its arguments; built and used by the engine's thread.
+// A tile is a few consecutive rows of one sequence with the query heads of one KV head: its queries read the same keys. An
+// item is a tile over some splits (256 tokens at absolute positions). Usually an item has all splits of its tile and
+// merges as it goes; a tile that is too long for one thread (a lone decode row far into a context) becomes several items,
+// each leaving its splits unmerged, and whoever finishes last merges them, ascending. Cutting never changes a bit
+// (DESIGN R4): it decides placement alone. Pure function of its arguments; built and used by the engine's thread.
 #pragma once
 
 #include <cstdint>

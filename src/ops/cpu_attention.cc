@@ -18,8 +18,8 @@ using tensor::KvSpec;
 using tensor::KvType;
 static_assert(kBlockTokens == kernels::kTileTokens);
 
-// Below this many floats (rope) or multiply-adds (attention) a call runs on the caller alone: about 2 us of one core,
-// what waking the others costs.
+// Below this many floats (rope) or multiply-adds (attention) a call runs on the caller alone: about 2 us of one core, what
+// waking the others costs.
 constexpr int64_t kSmallRope = 8192;
 constexpr int64_t kSmallAttention = 65536;
 
@@ -48,8 +48,7 @@ struct Rotation {
   }
 };
 
-// The keys and values of one head that fall into blocks with block % parts == part: a tile has one writer per step
-// (R4).
+// The keys and values of one head that fall into blocks with block % parts == part: a tile has one writer per step (R4).
 struct HeadStore {
   const KvSpec& spec;
   const KvLayerView& kv;

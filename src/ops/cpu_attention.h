@@ -1,5 +1,4 @@
-// What CpuOps keeps between calls for attention: the plan and the memory of its results. Included by ops/cpu_*.cc
-// alone.
+// What CpuOps keeps between calls for attention: the plan and the memory of its results. Included by ops/cpu_*.cc alone.
 #pragma once
 
 #include <atomic>

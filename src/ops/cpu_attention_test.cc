@@ -181,8 +181,7 @@ std::vector<Isa> usable_isas() {
   return isas;
 }
 
-// Head ratios 1, 3, 4, 7 and MQA; head_dim 64, 80, 128, 256; windows; both KV types; norms; softcap; lengths with all
-// tails.
+// Head ratios 1, 3, 4, 7 and MQA; head_dim 64, 80, 128, 256; windows; both KV types; norms; softcap; lengths with all tails.
 std::vector<Shape> shapes() {
   const KvType f32 = KvType::kF32;
   return {

@@ -1,5 +1,5 @@
-// Linear layers through CpuOps: equal bits whatever the threads, the ISA and the company of a row, and equal to the
-// plain specification.
+// Linear layers through CpuOps: equal bits whatever the threads, the ISA and the company of a row, and equal to the plain
+// specification.
 #include <gtest/gtest.h>
 
 #include <bit>

@@ -1,5 +1,5 @@
-// CpuOps: the operations on the CPU. Splits work over the ThreadPool and calls the kernels of one ISA; owns scratch
-// memory, not weights or pages. One thread (the engine's) calls it; the pool's threads work inside a call.
+// CpuOps: the operations on the CPU. Splits work over the ThreadPool and calls the kernels of one ISA; owns scratch memory,
+// not weights or pages. One thread (the engine's) calls it; the pool's threads work inside a call.
 //
 //   BRIO_TRY(auto ops, CpuOps::create(pool, isa, tensor::Numerics::kDefault));
 //

@@ -1,5 +1,5 @@
-// Norms through CpuOps: every form of the activation holds the normed row, whatever the thread count, ISA and
-// neighbours; and what writes and visible ranges mean.
+// Norms through CpuOps: every form of the activation holds the normed row, whatever the thread count, ISA and neighbours;
+// and what writes and visible ranges mean.
 #include "ops/cpu_ops.h"
 
 #include <gtest/gtest.h>

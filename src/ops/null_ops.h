@@ -1,8 +1,8 @@
-// NullOps: the device without memory or arithmetic. Shapes are checked as on the CPU; nothing is computed. Scheduler
-// tests run on it, and it proves that the layers above only hold handles.
+// NullOps: the device without memory or arithmetic. Shapes are checked as on the CPU; nothing is computed. Scheduler tests
+// run on it, and it proves that the layers above only hold handles.
 //
-// read() returns made-up logits: each a value in [-8, 8) drawn from (seed, the row's token, its position, vocabulary
-// id) alone. Handles remember which token and position each of their rows came from, from embed() on through every
+// read() returns made-up logits: each a value in [-8, 8) drawn from (seed, the row's token, its position, vocabulary id)
+// alone. Handles remember which token and position each of their rows came from, from embed() on through every
 // operation. So a sequence's tokens do not depend on batching, chunks or preemption, as on a real device.
 #pragma once
 

@@ -1,6 +1,5 @@
-// OpSet: every operation a model's forward pass is made of, for one device. Models call it with opaque handles and
-// never see an address; the CPU implementation splits work over the ThreadPool and calls kernels, the null one checks
-// shapes.
+// OpSet: every operation a model's forward pass is made of, for one device. Models call it with opaque handles and never
+// see an address; the CPU implementation splits work over the ThreadPool and calls kernels, the null one checks shapes.
 //
 // All operations are row-wise deterministic (DESIGN section 4): the bits of a row's result depend on that row's inputs
 // alone, not on num_rows, neighbours or threads. Shapes are CHECKed: they come from validated configs, not users.

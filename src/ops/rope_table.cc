@@ -11,9 +11,8 @@ namespace {
 
 constexpr double kTwoPi = 6.283185307179586;
 
-// Llama 3.1: long waves (few turns within the original context) are stretched by `factor`, short ones kept, blended
-// between. The divisor is rounded to fp32, as GGUF files hold it (rope_freqs.weight), so that both kinds of file give
-// equal bits.
+// Llama 3.1: long waves (few turns within the original context) are stretched by `factor`, short ones kept, blended between.
+// The divisor is rounded to fp32, as GGUF files hold it (rope_freqs.weight), so that both kinds of file give equal bits.
 double llama3_frequency(const RopeSpec& spec, double frequency) {
   const double turns = spec.original_context * frequency / kTwoPi;
   double divisor = 1.0;

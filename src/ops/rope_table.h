@@ -1,8 +1,8 @@
 // RopeTable: cos and sin of rotary position embedding for every position seen so far.
 //
-// An entry is a function of (spec, position) alone, computed in double with brio's own pow, sin and cos (DESIGN R9),
-// never of how long the table happens to be. Su et al. 2021 (RoFormer); scalings: linear (Chen et al. 2023), llama3
-// (Llama 3.1 model card), yarn (Peng et al. 2023).
+// An entry is a function of (spec, position) alone, computed in double with brio's own pow, sin and cos (DESIGN R9), never
+// of how long the table happens to be. Su et al. 2021 (RoFormer); scalings: linear (Chen et al. 2023), llama3 (Llama 3.1
+// model card), yarn (Peng et al. 2023).
 #pragma once
 
 #include <cstdint>

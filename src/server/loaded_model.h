@@ -1,5 +1,5 @@
-// LoadedModel: everything a path to a model file or folder turns into: packed weights, tokenizer, chat template. Made
-// by the commands and the server's lifecycle; this is where checkpoint, tokenizer, chat and model meet.
+// LoadedModel: everything a path to a model file or folder turns into: packed weights, tokenizer, chat template. Made by
+// the commands and the server's lifecycle; this is where checkpoint, tokenizer, chat and model meet.
 #pragma once
 
 #include <filesystem>

@@ -1,6 +1,5 @@
-// The vocabularies of real models, where BRIO_MODELS has the files: ids equal those of the `tokenizers` package
-// (byte-level BPE) or llama.cpp (SentencePiece) on 2,000 generated strings. Digests by tools/tokenizer_oracle.py
-// models.
+// The vocabularies of real models, where BRIO_MODELS has the files: ids equal those of the `tokenizers` package (byte-level
+// BPE) or llama.cpp (SentencePiece) on 2,000 generated strings. Digests by tools/tokenizer_oracle.py models.
 #include "server/vocabulary.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,4 @@
-// How keys and values lie in memory: blocks of 32 tokens, one record per (block, layer), and what attention sees of
-// them.
+// How keys and values lie in memory: blocks of 32 tokens, one record per (block, layer), and what attention sees of them.
 //
 // A record holds, for each KV head in turn, a K tile and then a V tile of 32 tokens:
 //   bf16  K [head_dim/2][32 tokens][2]   token in the lane: scores need no horizontal sum
@@ -43,8 +42,8 @@ inline constexpr int64_t record_bytes(const KvSpec& spec) {
   return 2 * tile_bytes(spec) * spec.num_kv_heads;
 }
 
-// One layer of the cache during one step. blocks[s][b] is the record of logical block b (positions 32 b .. 32 b + 31)
-// of the step's sequence s; null where a window group has released the block. On the null device every record is null.
+// One layer of the cache during one step. blocks[s][b] is the record of logical block b (positions 32 b .. 32 b + 31) of
+// the step's sequence s; null where a window group has released the block. On the null device every record is null.
 struct KvLayerView {
   const KvSpec* spec = nullptr;
   std::span<const std::span<std::byte* const>> blocks;  // [sequences in the step][logical blocks]

@@ -1,5 +1,5 @@
-// Weight: a matrix W [rows N, cols K] of a linear layer or embedding, packed in brio's one layout (DESIGN section 5),
-// and Vector: an fp32 parameter vector (norm weight, bias). Both are opaque outside ops, kernels and the packer.
+// Weight: a matrix W [rows N, cols K] of a linear layer or embedding, packed in brio's one layout (DESIGN section 5), and
+// Vector: an fp32 parameter vector (norm weight, bias). Both are opaque outside ops, kernels and the packer.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@
 namespace brio::tensor {
 
 // What a weight reads its inputs as; a bit set, so that one Activation can serve weights of mixed types. kS8Pair is s8
-// twice, the value and what quantising it left over: 15 bits for weights that read s8, at twice the integer work. The
-// LM head's input has it: there the error would reach the logits at once (mean KL of the whole model a quarter lower),
-// and a step reads the head for few rows.
+// twice, the value and what quantising it left over: 15 bits for weights that read s8, at twice the integer work. The LM
+// head's input has it: there the error would reach the logits at once (mean KL of the whole model a quarter lower), and a
+// step reads the head for few rows.
 enum class InputForms : uint8_t { kNone = 0, kS8 = 1, kBF16 = 2, kF32 = 4, kS8Pair = 8 };
 constexpr InputForms operator|(InputForms a, InputForms b) {
   return static_cast<InputForms>(static_cast<uint8_t>(a) | static_cast<uint8_t>(b));

@@ -74,8 +74,8 @@ TEST_P(LogitsOf, DoNotDependOnTheInstructionSet) {
   }
 }
 
-// tests/golden/logits.txt: "<numerics id> <model> <sha256>" per line. Every compiler and machine must reproduce it; a
-// change of rounding raises kNumericsId and rewrites the file (the failure prints the new line).
+// tests/golden/logits.txt: "<numerics id> <model> <sha256>" per line. Every compiler and machine must reproduce it; a change
+// of rounding raises kNumericsId and rewrites the file (the failure prints the new line).
 TEST_P(LogitsOf, HaveTheHashOfThisNumericsId) {
   std::ifstream in("tests/golden/logits.txt");
   std::map<std::string, std::string> hashes;

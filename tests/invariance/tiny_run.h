@@ -1,5 +1,5 @@
-// Runs tiny models for the invariance tests: a model on given threads and ISA, and the logits of several texts through
-// one shared KV cache, in any mixture of rows per step.
+// Runs tiny models for the invariance tests: a model on given threads and ISA, and the logits of several texts through one
+// shared KV cache, in any mixture of rows per step.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -35,8 +35,8 @@ std::filesystem::path gguf_of(const tiny::TinySpec& spec);
 
 Tokens random_tokens(int count, int vocab, uint64_t seed);
 
-// Logits of every position of every text. Each step takes 1 .. max_chunk next tokens (exactly max_chunk if not random)
-// of every unfinished text; texts start `stagger` steps apart.
+// Logits of every position of every text. Each step takes 1 .. max_chunk next tokens (exactly max_chunk if not random) of
+// every unfinished text; texts start `stagger` steps apart.
 struct Mixture {
   int max_chunk = 64;
   bool random_chunks = false;

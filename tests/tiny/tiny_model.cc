@@ -99,6 +99,16 @@ Matrix interleave_heads(const Matrix& in, int head_dim) {
   return out;
 }
 
+std::vector<float> interleave_heads(const std::vector<float>& in, int head_dim) {
+  std::vector<float> out;
+  for (int r = 0; r < static_cast<int>(in.size()); ++r) {
+    const int head = r / head_dim;
+    const int inside = r % head_dim;
+    out.push_back(in[static_cast<size_t>(head * head_dim + inside % 2 * (head_dim / 2) + inside / 2)]);
+  }
+  return out;
+}
+
 // Every weight of a model under its GGUF name, in file order; each drawn from its own stream, so that a name's values
 // do not depend on which others exist.
 class Weights {
@@ -127,11 +137,12 @@ class Weights {
       put_matrix("attn_k", kv, s.hidden);
       put_matrix("attn_v", kv, s.hidden);
       put_matrix("attn_output", s.hidden, q);
-      if (s.architecture == "qwen2") {
+      if (s.architecture == "qwen2" || s.attention_bias) {
         put_vector("attn_q.bias", q);
         put_vector("attn_k.bias", kv);
         put_vector("attn_v.bias", kv);
       }
+      if (s.attention_bias) put_vector("attn_output.bias", s.hidden);
       if (s.architecture == "qwen3" || s.architecture == "gemma3") {
         put_vector("attn_q_norm.weight", s.head_dim);
         put_vector("attn_k_norm.weight", s.head_dim);
@@ -246,7 +257,10 @@ Result<void> write_gguf(const TinySpec& spec, const std::filesystem::path& path)
         out.tensor(name, spec.type, {matrix.cols, matrix.rows}, stored.bytes);
       },
       [&](const std::string& name, const std::vector<float>& values) {
-        out.tensor(name, {static_cast<int64_t>(values.size())}, values);
+        const bool rotary =
+            spec.architecture == "llama" && (name.ends_with("attn_q.bias") || name.ends_with("attn_k.bias"));
+        out.tensor(name, {static_cast<int64_t>(values.size())},
+                   rotary ? interleave_heads(values, spec.head_dim) : values);
       });
   return out.write(path);
 }
@@ -411,6 +425,13 @@ std::vector<TinySpec> shape_specs() {
        .kv_heads = 1,
        .head_dim = 256,
        .window = 5});
+  add({.name = "llama-biases",
+       .hidden = 64,
+       .feed_forward = 96,
+       .heads = 4,
+       .kv_heads = 2,
+       .head_dim = 64,
+       .attention_bias = true});
   return specs;
 }
 

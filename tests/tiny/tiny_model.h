@@ -25,6 +25,7 @@ struct TinySpec {
   int vocab = 320;  // at least 260: 256 bytes and four specials
   int window = 0;   // gemma3: window of its local layers
   bool tied = true;
+  bool attention_bias = false;               // llama: on q, k, v and the output projection
   std::string rope_scaling = "none";         // none, linear, llama3, yarn
   tensor::DType type = tensor::DType::kF32;  // of every matrix
   uint64_t seed = 1;
@@ -36,7 +37,8 @@ inline void PrintTo(const TinySpec& spec, std::ostream* out) {
 }
 
 // One of each thing that can differ: head_dim 64, 80, 128, 256; head ratios 1, 3, 4, 7 and MQA; a window of 5; N and K
-// that are no multiples of 16 or 32; a vocabulary of 32,003; tied and untied heads; every rope scaling; all in fp32.
+// that are no multiples of 16 or 32; a vocabulary of 32,003; tied and untied heads; every rope scaling; biases on all of
+// attention; all in fp32.
 std::vector<TinySpec> shape_specs();
 // Llama with matrices of each tensor type.
 std::vector<TinySpec> type_specs();

@@ -1,5 +1,5 @@
-// The vocabulary of tiny models: 256 bytes in GPT-2's printable alphabet, four control tokens, one merge ("t" + "h"),
-// then fillers that no text reaches.
+// The vocabulary of tiny models: 256 bytes in GPT-2's printable alphabet, four control tokens, one merge ("t" + "h"), then
+// fillers that no text reaches.
 #pragma once
 
 #include <string>

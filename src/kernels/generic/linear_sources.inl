@@ -1,10 +1,10 @@
 // Sources: how each quantised format of linear.h yields, group by group, lines of u8 codes and scales per output row.
 // Written against isa/*/lines.inl and isa/*/vector.inl.
 //
-//   S source; source.panel = panel; source.enter(group); source.template codes<quad>(); source.scale(half);
-//   source.min(half) kBits     codes are below 2^kBits; 8: values biased by kByteBias, which the ISA chooses kOffset
-//   what the integer dot product subtracts from every code kHalves   2 where scales are per 16 k, else 1        kHasMin
-//   whether min() exists
+//   S source; source.panel = panel; source.enter(group); source.template codes<quad>(); source.scale(half); source.min(half)
+//   kBits     codes are below 2^kBits; 8: values biased by kByteBias, which the ISA chooses
+//   kOffset   what the integer dot product subtracts from every code
+//   kHalves   2 where scales are per 16 k, else 1        kHasMin  whether min() exists
 
 template <int kShift>
 BRIO_LANE_INLINE Line shifted(Line v) {
@@ -13,8 +13,7 @@ BRIO_LANE_INLINE Line shifted(Line v) {
   return v;
 }
 
-// The bricks: k 4 kQuad .. 4 kQuad + 3 of a group, one byte each. Bits shifted in from a neighbouring byte are masked
-// off.
+// The bricks: k 4 kQuad .. 4 kQuad + 3 of a group, one byte each. Bits shifted in from a neighbouring byte are masked off.
 template <int kQuad>
 BRIO_LANE_INLINE Line nibbles(const std::byte* p) {
   return mask_bytes<15>(shifted<-(kQuad % 2) * 4>(load_line(p + kQuad / 2 * 64)));

@@ -15,7 +15,7 @@ inline constexpr int kBlockBytes = 256 * 1024;  // of s8 activations, half of an
 
 // Codes that the ISA multiplies faster as s16 are expanded to two lines a quad: see Wide in lines.h.
 template <int kBits>
-inline constexpr bool kWide = kWidensBytes&& kBits == 8;
+inline constexpr bool kWide = (kWidensBytes && kBits == 8);
 
 template <bool kAsWide>
 struct ExpandedStretch {

@@ -1,10 +1,9 @@
-// exp, tanh, silu and gelu of 16 lanes: one fixed polynomial and order for every ISA (DESIGN R3, R9). Under FTZ and
-// DAZ.
+// exp, tanh, silu and gelu of 16 lanes: one fixed polynomial and order for every ISA (DESIGN R3, R9). Under FTZ and DAZ.
 
-// exp(x): x = n ln 2 + r with |r| <= ln 2 / 2; exp(r) = 1 + (r + r^2 q(r)), q the minimax polynomial of degree 4 for
-// relative error 3.1e-9; 2^n is added to the exponent field. Relative error <= 1.5 * 2^-24 + 3.1e-9. Below -86.5
-// (2.7e-38; the smallest normal number is 1.2e-38) the result is 0, so that the exponent never leaves the normal range;
-// above ln(FLT_MAX) it is infinite; NaN stays.
+// exp(x): x = n ln 2 + r with |r| <= ln 2 / 2; exp(r) = 1 + (r + r^2 q(r)), q the minimax polynomial of degree 4 for relative
+// error 3.1e-9; 2^n is added to the exponent field. Relative error <= 1.5 * 2^-24 + 3.1e-9. Below -86.5 (2.7e-38; the
+// smallest normal number is 1.2e-38) the result is 0, so that the exponent never leaves the normal range; above
+// ln(FLT_MAX) it is infinite; NaN stays.
 BRIO_LANE_INLINE F32x16 exp_in_range(F32x16 x) {
   const F32x16 magic = broadcast(0x1.8p23F);  // adding it leaves round(x / ln 2) in the low bits
   const F32x16 t = fma(x, broadcast(0x1.715476p+0F), magic);

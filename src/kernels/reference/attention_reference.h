@@ -1,5 +1,5 @@
-// Attention of one query as plain C++: the specification that every ISA and every cutting of the work equals bit for
-// bit (DESIGN R4; the order is stated in kernels/attention.h). Slow; tests only. Call it with FTZ and DAZ set.
+// Attention of one query as plain C++: the specification that every ISA and every cutting of the work equals bit for bit
+// (DESIGN R4; the order is stated in kernels/attention.h). Slow; tests only. Call it with FTZ and DAZ set.
 #pragma once
 
 #include <span>

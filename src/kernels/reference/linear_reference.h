@@ -1,5 +1,5 @@
-// The specification of linear layers and of quantised rows in plain C++ (linear.h, quantize_rows.h): one output at a
-// time, from the bytes of the file. Tests compare every ISA with it bit for bit.
+// The specification of linear layers and of quantised rows in plain C++ (linear.h, quantize_rows.h): one output at a time,
+// from the bytes of the file. Tests compare every ISA with it bit for bit.
 #pragma once
 
 #include <cstddef>

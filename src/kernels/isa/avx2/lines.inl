@@ -1,8 +1,8 @@
 // Lines of weight codes and integer sums as two ymm registers: kernels/lines.h says what each operation promises.
 //
-// vpmaddubsw adds two u8 x s8 products in s16. Codes of b bits give at most 2 (2^b - 1) 127 a step, so kSpan<b> steps
-// fit in s16: 8 x 3810 (4 bits), 4 x 7874 (5), 2 x 16002 (6). Bytes are kept signed: |w| <= 128 is the u8 operand and
-// its sign moves to x (-127 .. 127), at most 2 x 128 x 127 = 32512: one step.
+// vpmaddubsw adds two u8 x s8 products in s16. Codes of b bits give at most 2 (2^b - 1) 127 a step, so kSpan<b> steps fit
+// in s16: 8 x 3810 (4 bits), 4 x 7874 (5), 2 x 16002 (6). Bytes are kept signed: |w| <= 128 is the u8 operand and its
+// sign moves to x (-127 .. 127), at most 2 x 128 x 127 = 32512: one step.
 
 struct Line {
   __m256i lo, hi;  // output rows 0-7, 8-15
@@ -139,8 +139,8 @@ BRIO_LANE_INLINE Ints close(Partial sum, Ints total) {
           _mm256_add_epi32(total.hi, _mm256_madd_epi16(sum.hi, ones))};
 }
 
-// Bytes as s16: vpsignb, vpmaddubsw and vpmaddwd share two of the four vector pipes (Zen 3), so a byte step of all
-// three takes 1.5 cycles a line half; two steps of vpmaddwd and vpaddd take 1.
+// Bytes as s16: vpsignb, vpmaddubsw and vpmaddwd share two of the four vector pipes (Zen 3), so a byte step of all three
+// takes 1.5 cycles a line half; two steps of vpmaddwd and vpaddd take 1.
 template <int kBits>
 struct Wide {
   // Sign-extends bytes 0 and 1 (k0 = 0) or 2 and 3 (k0 = 2) of every lane.

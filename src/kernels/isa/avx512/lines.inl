@@ -21,8 +21,7 @@ inline constexpr int kByteBias = 128;
 inline constexpr bool kWidensBytes = false;
 template <int kBits>
 struct Wide;
-// 8 rows: 8 integer and 8 float accumulators; vpdpbusd has latency 4 and throughput 1, so 8 chains are more than
-// enough.
+// 8 rows: 8 integer and 8 float accumulators; vpdpbusd has latency 4 and throughput 1, so 8 chains are more than enough.
 inline constexpr int kTileRows = 8;
 inline constexpr int kFloatTileRows = 8;
 template <int kBits>
