@@ -23,7 +23,8 @@ struct TokenLogprob {
 };
 
 struct PositionLogprobs {
-  bool known = true;  // false: the first token of an echoed prompt follows nothing, so it has no probability
+  bool known = true;    // false: the first token of an echoed prompt follows nothing, so it has no probability
+  bool in_text = true;  // false: a begin token in front of an echoed prompt, which its text does not show
   TokenLogprob chosen;
   std::vector<TokenLogprob> top;  // likeliest first, as many as asked for
 };

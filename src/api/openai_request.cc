@@ -128,7 +128,8 @@ void read_sampling(JsonFields& fields, Sampling& out) {
   fields.number("temperature", 0.0, 2.0, out.temperature);
   fields.integer("top_k", -1, kMaxToken, out.top_k);
   if (out.top_k < 0) out.top_k = 0;  // -1 is another spelling of off
-  fields.number("top_p", kAboveZero, 1.0, out.top_p);
+  fields.number("top_p", 0.0, 1.0, out.top_p);
+  out.top_p = std::max(out.top_p, static_cast<decltype(out.top_p)>(kAboveZero));  // 0: the likeliest token alone
   fields.number("min_p", 0.0, 1.0, out.min_p);
   fields.number("repetition_penalty", 0.01, 100.0, out.repetition_penalty);
   fields.number("frequency_penalty", -2.0, 2.0, out.frequency_penalty);

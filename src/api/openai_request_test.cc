@@ -90,7 +90,7 @@ TEST(OpenAiChat, ErrorsOpenWithTheFieldAtFault) {
       {R"("temperature": -0.1)", "temperature"},
       {R"("temperature": 2.1)", "temperature"},
       {R"("temperature": "hot")", "temperature"},
-      {R"("top_p": 0)", "top_p"},
+      {R"("top_p": -0.1)", "top_p"},
       {R"("top_p": 1.01)", "top_p"},
       {R"("top_k": 1.5)", "top_k"},
       {R"("top_k": -2)", "top_k"},

@@ -9,7 +9,7 @@
 namespace brio::api {
 namespace {
 
-std::string quoted(std::string_view text) {
+std::string json_string(std::string_view text) {
   std::string out;
   append_json_string(out, text);
   return out;
@@ -26,8 +26,9 @@ std::string_view finish_name(FinishReason reason) {
 }
 
 std::string head(const OpenAiShape& shape, std::string_view object) {
-  return fmt::format(R"({{"id":{},"object":"{}","created":{},"model":{},"system_fingerprint":{},)", quoted(shape.id),
-                     object, shape.created, quoted(shape.model), quoted(shape.fingerprint));
+  return fmt::format(R"({{"id":{},"object":"{}","created":{},"model":{},"system_fingerprint":{},)",
+                     json_string(shape.id), object, shape.created, json_string(shape.model),
+                     json_string(shape.fingerprint));
 }
 
 std::string usage_json(const Usage& usage) {
@@ -53,7 +54,7 @@ std::string bytes_json(std::string_view bytes) {
 }
 
 std::string chat_token(const TokenLogprob& token) {
-  return fmt::format(R"("token":{},"logprob":{},"bytes":{})", quoted(token.bytes), number(token.logprob),
+  return fmt::format(R"("token":{},"logprob":{},"bytes":{})", json_string(token.bytes), number(token.logprob),
                      bytes_json(token.bytes));
 }
 
@@ -82,7 +83,7 @@ std::string top_object(const PositionLogprobs& position) {
   if (!position.known) return "null";
   std::string out = "{";
   const auto add = [&](const TokenLogprob& token) {
-    fmt::format_to(std::back_inserter(out), "{}{}:{}", out.size() > 1 ? "," : "", quoted(token_text(token.bytes)),
+    fmt::format_to(std::back_inserter(out), "{}{}:{}", out.size() > 1 ? "," : "", json_string(token_text(token.bytes)),
                    number(token.logprob));
   };
   bool has_chosen = false;
@@ -102,11 +103,11 @@ std::string completion_logprobs(std::span<const PositionLogprobs> positions, int
   std::string offsets;
   for (const PositionLogprobs& position : positions) {
     const char* comma = tokens.empty() ? "" : ",";
-    tokens.append(comma).append(quoted(token_text(position.chosen.bytes)));
+    tokens.append(comma).append(json_string(token_text(position.chosen.bytes)));
     logprobs.append(comma).append(position.known ? number(position.chosen.logprob) : "null");
     top.append(comma).append(top_object(position));
     offsets.append(comma).append(std::to_string(offset));
-    offset += count_characters(position.chosen.bytes);
+    if (position.in_text) offset += count_characters(position.chosen.bytes);
   }
   return fmt::format(R"({{"tokens":[{}],"token_logprobs":[{}],"top_logprobs":[{}],"text_offset":[{}]}})", tokens,
                      logprobs, top, offsets);
@@ -120,7 +121,7 @@ std::string logprobs_json(const OpenAiShape& shape, std::span<const PositionLogp
 // ,"finish_reason":...,"stop_reason":...
 std::string ending(const Finish& finish) {
   return fmt::format(R"(,"finish_reason":"{}","stop_reason":{})", finish_name(finish.reason),
-                     finish.matched_stop.empty() ? "null" : quoted(finish.matched_stop));
+                     finish.matched_stop.empty() ? "null" : json_string(finish.matched_stop));
 }
 
 }  // namespace
@@ -162,7 +163,7 @@ void OpenAiStream::write_delta(const Delta& delta, std::vector<std::string>& pay
   if (delta.text.empty() && (!shape_.logprobs || delta.logprobs.empty())) return;
   release_finish(payloads);
   const std::string logprobs = logprobs_json(shape_, delta.logprobs, text_offsets_[static_cast<size_t>(delta.choice)]);
-  const std::string text = quoted(delta.text);
+  const std::string text = json_string(delta.text);
   payloads.push_back(
       chunk(shape_.kind == OpenAiKind::kChat
                 ? fmt::format(R"({{"index":{},"delta":{{"content":{}}},"logprobs":{},"finish_reason":null}})",
@@ -211,8 +212,8 @@ std::string OpenAiFold::json() const {
     const Choice& choice = choices_[i];
     int offset = 0;
     const std::string content =
-        chat ? fmt::format(R"("message":{{"role":"assistant","content":{},"refusal":null}})", quoted(choice.text))
-             : fmt::format(R"("text":{})", quoted(choice.text));
+        chat ? fmt::format(R"("message":{{"role":"assistant","content":{},"refusal":null}})", json_string(choice.text))
+             : fmt::format(R"("text":{})", json_string(choice.text));
     fmt::format_to(std::back_inserter(out), R"({}{{"index":{},{},"logprobs":{}{}}})", i > 0 ? "," : "", i, content,
                    logprobs_json(shape_, choice.logprobs, offset), ending(choice.finish));
   }
@@ -261,8 +262,9 @@ std::string_view field_of(std::string_view message) {
 }
 
 std::string error_body(const ErrorShape& shape, std::string_view message, std::string_view param) {
-  return fmt::format(R"({{"error":{{"message":{},"type":"{}","param":{},"code":{}}}}})", quoted(message), shape.type,
-                     param.empty() ? "null" : quoted(param), shape.code.empty() ? "null" : quoted(shape.code));
+  return fmt::format(R"({{"error":{{"message":{},"type":"{}","param":{},"code":{}}}}})", json_string(message),
+                     shape.type, param.empty() ? "null" : json_string(param),
+                     shape.code.empty() ? "null" : json_string(shape.code));
 }
 
 }  // namespace
@@ -283,7 +285,7 @@ std::string openai_error(int status, std::string_view message) {
 std::string openai_model(const ModelInfo& model) {
   return fmt::format(
       R"({{"id":{},"object":"model","created":{},"owned_by":"brio","context_length":{},"max_model_len":{},"chat":{}}})",
-      quoted(model.id), model.created, model.context, model.context, model.chat);
+      json_string(model.id), model.created, model.context, model.context, model.chat);
 }
 
 std::string openai_models(std::span<const ModelInfo> models) {

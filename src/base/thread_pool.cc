@@ -35,13 +35,22 @@ ThreadPool::ThreadPool(int num_threads) : num_threads_(std::max(1, num_threads))
   const std::vector<int> cpus = allowed_cpus();
   const bool own_cores = num_threads_ <= effective_cpus();
   spin_limit_ = own_cores ? kSpinPauses : 0;
-  for (int thread = 1; thread < num_threads_; ++thread) {
-    workers_.emplace_back([this, thread] { worker(thread); });
-    if (own_cores && static_cast<size_t>(num_threads_) <= cpus.size()) pin_to(workers_.back(), cpus[thread]);
+  try {
+    for (int thread = 1; thread < num_threads_; ++thread) {
+      workers_.emplace_back([this, thread] { worker(thread); });
+      if (own_cores && static_cast<size_t>(num_threads_) <= cpus.size()) pin_to(workers_.back(), cpus[thread]);
+    }
+  } catch (...) {  // a limit of the system's: std::system_error
+    stop();
+    throw;
   }
 }
 
 ThreadPool::~ThreadPool() {
+  stop();
+}
+
+void ThreadPool::stop() {
   stop_.store(true, std::memory_order_release);
   epoch_.fetch_add(1, std::memory_order_acq_rel);
   epoch_.notify_all();

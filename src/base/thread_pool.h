@@ -54,6 +54,7 @@ class ThreadPool {
   using Job = void (*)(void* context, int thread);
   void run_erased(Job job, void* context);
   void worker(int thread);
+  void stop();
   static void enter_float_mode();
 
   template <typename Body>

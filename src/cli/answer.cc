@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
+#include <algorithm>
 #include <atomic>
 #include <csignal>
+#include <cstdio>
 
 #include "cli/terminal.h"
 #include "server/capacity.h"
@@ -37,9 +40,12 @@ class InterruptGuard {
 
 class AnswerSink final : public engine::EventSink {
  public:
-  explicit AnswerSink(const std::function<void(const std::string&)>& on_text) : on_text_(on_text) {}
+  AnswerSink(const std::function<bool(const std::string&)>& on_text, ProgressLine& prompt)
+      : on_text_(on_text), prompt_(prompt) {}
 
   void on_token(const engine::TokenEvent& event) override {
+    prompt_.finish();
+    started = true;
     answer.tokens.push_back(event.token);
     take(event.text);
   }
@@ -58,15 +64,18 @@ class AnswerSink final : public engine::EventSink {
 
   Answer answer;
   std::optional<Error> failure;
+  bool started = false;
   bool ended = false;
+  bool unread = false;  // the text has no reader any more
 
  private:
   void take(const std::string& text) {
     if (text.empty()) return;
     answer.text += text;
-    on_text_(text);
+    if (!unread) unread = !on_text_(text);
   }
-  const std::function<void(const std::string&)>& on_text_;
+  const std::function<bool(const std::string&)>& on_text_;
+  ProgressLine& prompt_;
 };
 
 }  // namespace
@@ -100,17 +109,42 @@ Result<Runner> load_runner(const RunnerOptions& options) {
   return runner;
 }
 
-Result<Answer> generate(engine::Engine& engine, engine::GenerateRequest request,
-                        const std::function<void(const std::string&)>& on_text) {
+Result<Answer> generate(Runner& runner, engine::GenerateRequest request,
+                        const std::function<bool(const std::string&)>& on_text) {
   const InterruptGuard guard;
-  auto sink = std::make_shared<AnswerSink>(on_text);
+  engine::Engine& engine = *runner.engine;
+  ProgressLine progress("reading the prompt");
+  const auto prompt_tokens = static_cast<double>(request.prompt.size());
+  const int rows = runner.loaded.model->limits().max_rows;
+  constexpr double kLongPrompt = 256;
+  if (prompt_tokens >= kLongPrompt) progress.at_once();
+  auto sink = std::make_shared<AnswerSink>(on_text, progress);
   BRIO_TRY(const engine::RequestId id, engine.submit(std::move(request), sink));
-  while (!sink->ended) {
-    if (interrupted.exchange(false)) engine.abort(id);
+  for (int steps = 0; !sink->ended; ++steps) {
+    if (!sink->started) progress.fraction(std::min(1.0, static_cast<double>(steps) * rows / prompt_tokens));
+    if (interrupted.exchange(false) || sink->unread) engine.abort(id);
     engine.step();
   }
+  progress.finish();
   if (sink->failure) return *sink->failure;
+  if (sink->unread) return error(ErrorCode::kIo, "standard output: cannot write");
   return std::move(sink->answer);
+}
+
+bool print_now(const std::string& text) {
+  return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+}
+
+void add_threads_flag(CLI::App& command, int& threads) {
+  constexpr int kMostThreads = 1024;
+  command.add_option("--threads", threads, "Compute threads (default, and 0: the cores this process may use)")
+      ->check(CLI::Range(0, kMostThreads));
+}
+
+Result<void> check_context(const server::LoadedModel& loaded, int64_t num_tokens) {
+  const int context = loaded.model->config().context;
+  if (num_tokens <= context) return {};
+  return error(ErrorCode::kContextLengthExceeded, "{} tokens, the model was trained for {}", num_tokens, context);
 }
 
 Result<std::vector<int32_t>> render_turns(const server::LoadedModel& loaded, const std::vector<Turn>& turns) {
@@ -124,8 +158,9 @@ Result<std::vector<int32_t>> render_turns(const server::LoadedModel& loaded, con
 }
 
 std::string timing_line(const Answer& answer) {
-  std::string line = fmt::format("{} prompt tokens · {} generated · TTFT {:.1f} ms", answer.usage.prompt_tokens,
-                                 answer.usage.completion_tokens, answer.ttft_ms);
+  std::string line =
+      fmt::format("{} prompt tokens · {} generated", answer.usage.prompt_tokens, answer.usage.completion_tokens);
+  if (answer.usage.completion_tokens > 0) line += fmt::format(" · TTFT {:.1f} ms", answer.ttft_ms);
   if (answer.tpot_ms > 0) {
     line += fmt::format(" · TPOT {:.1f} ms · {:.1f} tokens/s", answer.tpot_ms, 1000.0 / answer.tpot_ms);
   }

@@ -11,6 +11,10 @@
 #include "engine/engine.h"
 #include "server/loaded_model.h"
 
+namespace CLI {
+class App;
+}
+
 namespace brio::cli {
 
 struct Answer {
@@ -41,12 +45,21 @@ struct RunnerOptions {
 
 Result<Runner> load_runner(const RunnerOptions& options);
 
+void add_threads_flag(CLI::App& command, int& threads);
+
+// kContextLengthExceeded for more tokens in a row than the model was trained for.
+Result<void> check_context(const server::LoadedModel& loaded, int64_t num_tokens);
+
 // "default" or "fp32".
 Result<tensor::Numerics> parse_numerics(const std::string& text);
 
-// on_text gets each piece as it becomes certain.
-Result<Answer> generate(engine::Engine& engine, engine::GenerateRequest request,
-                        const std::function<void(const std::string&)>& on_text);
+// on_text gets each piece as it becomes certain; false (nobody reads any more) stops the answer. Shows the progress of a
+// long prompt.
+Result<Answer> generate(Runner& runner, engine::GenerateRequest request,
+                        const std::function<bool(const std::string&)>& on_text);
+
+// Writes to standard output at once; false when it fails.
+bool print_now(const std::string& text);
 
 // Prompt ids of a conversation, by the model's chat template.
 struct Turn {

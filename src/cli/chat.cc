@@ -1,6 +1,7 @@
 // The interactive half of `brio run`: a prompt with history and line editing (libedit), and a few slash commands.
 #include <editline/readline.h>
 #include <fmt/format.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -22,7 +23,28 @@ constexpr std::string_view kHelp =
     "/clear        forget the conversation\n"
     "/save FILE    write the conversation as text\n"
     "/timing       show or hide the timing line\n"
-    "/exit         leave (so does Ctrl-D); Ctrl-C stops an answer\n";
+    "/exit         leave (so does Ctrl-D); Ctrl-C stops an answer or clears the line\n";
+
+// While a line is edited Ctrl-C is a key like others, bound to clearing the line; the program is never interrupted there.
+class InterruptAsKey {
+ public:
+  InterruptAsKey() {
+    if (tcgetattr(STDIN_FILENO, &before_) != 0) return;
+    changed_ = true;
+    termios now = before_;
+    now.c_cc[VINTR] = _POSIX_VDISABLE;
+    tcsetattr(STDIN_FILENO, TCSADRAIN, &now);
+  }
+  ~InterruptAsKey() {
+    if (changed_) tcsetattr(STDIN_FILENO, TCSADRAIN, &before_);
+  }
+  InterruptAsKey(const InterruptAsKey&) = delete;
+  InterruptAsKey& operator=(const InterruptAsKey&) = delete;
+
+ private:
+  termios before_{};
+  bool changed_ = false;
+};
 
 // A line with editing and history on a terminal, a plain one from a pipe; nothing at the end of input.
 std::optional<std::string> read_line(bool terminal) {
@@ -31,12 +53,21 @@ std::optional<std::string> read_line(bool terminal) {
     if (!std::getline(std::cin, line)) return std::nullopt;
     return line;
   }
-  char* line = readline("> ");
+  char* line = nullptr;
+  {
+    const InterruptAsKey guard;
+    line = readline("> ");
+  }
   if (line == nullptr) return std::nullopt;
   std::string text = line;
   std::free(line);  // NOLINT(cppcoreguidelines-no-malloc): libedit's contract
   if (!text.empty()) add_history(text.c_str());
   return text;
+}
+
+std::string trimmed(const std::string& text) {
+  const size_t begin = text.find_first_not_of(' ');
+  return begin == std::string::npos ? "" : text.substr(begin, text.find_last_not_of(' ') - begin + 1);
 }
 
 Result<void> save(const std::string& path, const std::vector<Turn>& turns) {
@@ -60,9 +91,9 @@ class Session {
       answer(line);
       return true;
     }
-    const size_t blank = line.find(' ');
+    const size_t blank = std::min(line.find(' '), line.size());
     const std::string command = line.substr(0, blank);
-    const std::string argument = blank == std::string::npos ? "" : line.substr(blank + 1);
+    const std::string argument = trimmed(line.substr(blank));
     if (command == "/exit" || command == "/quit") return false;
     if (command == "/clear") {
       clear();
@@ -72,8 +103,10 @@ class Session {
     } else if (command == "/timing") {
       timing_ = !timing_;
       fmt::print("timing {}\n", timing_ ? "on" : "off");
-    } else {
+    } else if (command == "/help") {
       fmt::print("{}", kHelp);
+    } else {
+      fmt::print("no command {}; /help lists them, a blank in front sends the line as it is\n", printable(command));
     }
     return true;
   }
@@ -90,10 +123,7 @@ class Session {
     if (!prompt.ok()) return drop_turn(prompt.error());
     engine::GenerateRequest request = options_.request;
     request.prompt = std::move(prompt).value();
-    auto result = generate(*runner_.engine, std::move(request), [](const std::string& text) {
-      std::fwrite(text.data(), 1, text.size(), stdout);
-      std::fflush(stdout);
-    });
+    auto result = generate(runner_, std::move(request), print_now);
     fmt::print("\n");
     if (!result.ok()) return drop_turn(result.error());
     turns_.push_back({"assistant", result->text});
@@ -119,18 +149,18 @@ Result<void> chat(Runner& runner, const ChatOptions& options) {
   const std::filesystem::path history = hub::home() / "history";
   if (terminal) {
     using_history();
+    rl_parse_and_bind("bind ^C em-kill-line");
     read_history(history.c_str());
     fmt::print("{}\n", dim(runner.loaded.name + " · /help for commands", STDOUT_FILENO));
   }
+  std::error_code ignored;  // history is a convenience: an unwritable home costs it and nothing else
+  if (terminal) std::filesystem::create_directories(history.parent_path(), ignored);
   Session session(runner, options);
-  for (auto line = read_line(terminal); line && session.take(*line); line = read_line(terminal)) {
+  for (auto line = read_line(terminal); line; line = read_line(terminal)) {
+    if (terminal) write_history(history.c_str());
+    if (!session.take(*line)) break;
   }
-  if (terminal) {
-    std::error_code ignored;  // history is a convenience: an unwritable home costs it and nothing else
-    std::filesystem::create_directories(history.parent_path(), ignored);
-    write_history(history.c_str());
-    fmt::print("\n");
-  }
+  if (terminal) fmt::print("\n");
   return {};
 }
 

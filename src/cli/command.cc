@@ -3,9 +3,13 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstring>
+#include <new>
+#include <system_error>
 
 #include "base/cpu.h"
 #include "base/numerics_id.h"
@@ -14,10 +18,59 @@
 
 namespace brio::cli {
 
+namespace {
+
+bool is_blank(char c) {
+  return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+
+}  // namespace
+
 int report(const Error& error) {
-  fmt::print(stderr, "{} {}\n", bold("error:", STDERR_FILENO), error.message);
-  if (!error.hint.empty()) fmt::print(stderr, "       {}\n", error.hint);
+  fmt::print(stderr, "{} {}\n", bold("error:", STDERR_FILENO), printable(error.message));
+  if (!error.hint.empty()) fmt::print(stderr, "       {}\n", printable(error.hint));
   return exit_code(error.code);
+}
+
+int run_command(const std::function<Result<void>()>& body) {
+  Result<void> result;
+  try {
+    result = body();
+  } catch (const std::bad_alloc&) {
+    result = error(ErrorCode::kOutOfMemory, "no memory");
+  } catch (const std::system_error& failure) {  // fmt's on a broken output, std::thread's
+    result = error(ErrorCode::kIo, "{}", failure.what());
+  }
+  if (result.ok() && (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)) {
+    result = error(ErrorCode::kIo, "standard output: cannot write");
+  }
+  return result.ok() ? 0 : report(result.error());
+}
+
+Result<std::vector<int32_t>> parse_token_ids(std::string_view text, int32_t vocab) {
+  std::vector<int32_t> ids;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  const auto skip_blanks = [&] { at = std::find_if_not(at, end, is_blank); };
+  skip_blanks();
+  while (at != end) {
+    int32_t id = 0;
+    const auto [next, status] = std::from_chars(at, end, id);
+    const bool ends = next == end || is_blank(*next) || *next == ',';
+    if (status != std::errc{} || !ends || id < 0 || id >= vocab) {
+      return error(ErrorCode::kInvalidArgument, "token ids, byte {}: not an id between 0 and {}", at - text.data(),
+                   vocab - 1);
+    }
+    ids.push_back(id);
+    at = next;
+    skip_blanks();
+    if (at != end && *at == ',') {
+      ++at;
+      skip_blanks();
+      if (at == end) return error(ErrorCode::kInvalidArgument, "token ids, byte {}: an id is missing", text.size());
+    }
+  }
+  return ids;
 }
 
 Result<std::string> read_text(const std::string& path) {

@@ -2,7 +2,11 @@
 // prints; it holds no logic of its own. Exit codes are those of base/result.h.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/result.h"
 
@@ -25,12 +29,11 @@ void add_inspect_command(CLI::App& app, int& exit_code);
 // Prints "error: ..." and the hint on standard error, coloured on a terminal; returns the exit code of the error's class.
 int report(const Error& error);
 
-// Runs a command body and reports its error. Returns the exit code.
-template <typename Body>
-int run_command(Body&& body) {
-  Result<void> result = body();
-  return result.ok() ? 0 : report(result.error());
-}
+// Runs a command body, then writes out what it printed; reports what fails of either. Returns the exit code.
+int run_command(const std::function<Result<void>()>& body);
+
+// Token ids separated by blanks, newlines or one comma each; errors name the byte.
+Result<std::vector<int32_t>> parse_token_ids(std::string_view text, int32_t vocab);
 
 // The whole of a file, or of standard input for "-". At most 1 GiB.
 Result<std::string> read_text(const std::string& path);

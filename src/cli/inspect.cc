@@ -51,12 +51,12 @@ void print_config(const model::Config& config) {
 Result<void> inspect(const Flags& flags) {
   BRIO_TRY(const weights::Checkpoint checkpoint, server::open_checkpoint(flags.model));
   fmt::print("{}\n", bold(checkpoint.path().string(), STDOUT_FILENO));
-  fmt::print("architecture       {}\n", checkpoint.architecture());
+  fmt::print("architecture       {}\n", printable(checkpoint.architecture()));
   fmt::print("bytes              {} ({})\n", checkpoint.file_bytes(), format_bytes(checkpoint.file_bytes()));
   if (const auto config = model::read_config(checkpoint, tensor::KvType::kBF16); config.ok()) {
     print_config(*config);
   } else {
-    fmt::print("not runnable       {}\n", config.error().message);
+    fmt::print("not runnable       {}\n", printable(config.error().message));
   }
   std::map<std::string_view, TypeTotal> types;
   for (const auto& tensor : checkpoint.tensors()) {
@@ -70,12 +70,12 @@ Result<void> inspect(const Flags& flags) {
   }
   if (flags.metadata) {
     for (const auto& entry : checkpoint.metadata().entries()) {
-      fmt::print("{} = {}\n", entry.key, weights::Metadata::describe(entry));
+      fmt::print("{} = {}\n", printable(entry.key), printable(weights::Metadata::describe(entry)));
     }
   }
   if (flags.tensors) {
     for (const auto& tensor : checkpoint.tensors()) {
-      fmt::print("{:<40} {:<7} {}\n", tensor.name, tensor::name(tensor.dtype), shape_text(tensor.dims));
+      fmt::print("{:<40} {:<7} {}\n", printable(tensor.name), tensor::name(tensor.dtype), shape_text(tensor.dims));
     }
   }
   return {};

@@ -14,9 +14,8 @@ namespace brio::cli {
 namespace {
 
 struct Flags {
-  std::string model, text, file, npy, numerics = "default";
-  std::vector<int32_t> tokens;
-  bool has_text = false, last = false, special = false;
+  std::string model, text, file, tokens, npy, numerics = "default";
+  bool has_text = false, has_tokens = false, last = false, special = false;
   int threads = 0;
   int chunk = 64;
 };
@@ -44,7 +43,7 @@ class Sha256 {
 };
 
 Result<std::vector<int32_t>> input_tokens(const server::LoadedModel& loaded, const Flags& flags) {
-  if (!flags.tokens.empty()) return flags.tokens;
+  if (flags.has_tokens) return parse_token_ids(flags.tokens, loaded.model->config().vocab);
   std::string text = flags.text;
   if (!flags.has_text) {
     BRIO_TRY(text, read_text(flags.file));
@@ -54,7 +53,7 @@ Result<std::vector<int32_t>> input_tokens(const server::LoadedModel& loaded, con
 }
 
 Result<void> logits(const Flags& flags) {
-  if (flags.tokens.empty() && !flags.has_text && flags.file.empty()) {
+  if (!flags.has_tokens && !flags.has_text && flags.file.empty()) {
     return error(ErrorCode::kInvalidArgument, "give a text (-p or -f) or --tokens");
   }
   server::LoadOptions options;
@@ -65,6 +64,7 @@ Result<void> logits(const Flags& flags) {
   BRIO_TRY(const std::vector<int32_t> tokens, input_tokens(loaded, flags));
   if (tokens.empty()) return error(ErrorCode::kInvalidArgument, "the text has no tokens");
   const auto count = static_cast<int64_t>(tokens.size());
+  BRIO_TRY_OK(check_context(loaded, count));
   const int64_t rows = flags.last ? 1 : count;
   const int vocab = loaded.model->config().vocab;
   std::optional<NpyWriter> writer;
@@ -95,21 +95,21 @@ void add_logits_command(CLI::App& app, int& exit_code) {
   CLI::Option* text = command->add_option("-p,--prompt", flags->text, "The text");
   CLI::Option* file =
       command->add_option("-f,--file", flags->file, "Read the text from a file; - is standard input")->excludes(text);
-  command->add_option("--tokens", flags->tokens, "Token ids instead of a text: 1,2,3")
-      ->delimiter(',')
-      ->excludes(text)
-      ->excludes(file);
+  CLI::Option* tokens = command->add_option("--tokens", flags->tokens, "Token ids instead of a text: 1,2,3")
+                            ->excludes(text)
+                            ->excludes(file);
   command->add_flag("--special", flags->special, "Recognise control tokens in the text");
   command->add_flag("--last", flags->last, "The last position only");
   command->add_option("--npy", flags->npy, "Where to write them: fp32 [num_tokens, vocab], row by row");
   command->add_option("--numerics", flags->numerics, "default, or fp32: exact weights and fp32 everywhere")
       ->capture_default_str();
-  command->add_option("--threads", flags->threads, "Compute threads (default: the cores this process may use)");
+  add_threads_flag(*command, flags->threads);
   command->add_option("--chunk", flags->chunk, "Positions per step; never changes a bit")
       ->check(CLI::Range(1, 512))
       ->capture_default_str();
-  command->callback([flags, text, &exit_code] {
+  command->callback([flags, text, tokens, &exit_code] {
     flags->has_text = text->count() > 0;
+    flags->has_tokens = tokens->count() > 0;
     exit_code = run_command([&] { return logits(*flags); });
   });
 }

@@ -54,14 +54,17 @@ class Tally {
     ++predictions_;
   }
   // The first position of a window is kept apart: every engine's first key is an attention sink of its own kind.
-  void add_comparison(int position, std::span<const float> reference, std::span<const float> ours) {
+  // False: not a finite number.
+  bool add_comparison(int position, std::span<const float> reference, std::span<const float> ours) {
     const double kl = kl_divergence(reference, ours);
+    if (!std::isfinite(kl)) return false;
     if (position == 0) {
       first_kl_.push_back(kl);
-      return;
+      return true;
     }
     kl_.push_back(kl);
     agreements_ += argmax(reference) == argmax(ours) ? 1 : 0;
+    return true;
   }
   void print(const Flags& flags, int context) {
     const auto n = static_cast<double>(predictions_);
@@ -114,6 +117,7 @@ Result<void> perplexity(const Flags& flags) {
   }
   const int whole = static_cast<int>(tokens.size());  // what reference logits were made with, unless told otherwise
   const int context = flags.against.empty() || flags.has_context ? std::min(flags.context, whole) : whole;
+  BRIO_TRY_OK(check_context(loaded, context));
   BRIO_TRY(engine::Scorer scorer, engine::Scorer::create(*loaded.model, context, 64));
   Tally tally;
   ProgressLine progress("perplexity");
@@ -127,7 +131,9 @@ Result<void> perplexity(const Flags& flags) {
         tally.add_prediction(row, window[static_cast<size_t>(position) + 1]);
       if (reference) {
         BRIO_TRY_OK(reference->read_row(expected));
-        tally.add_comparison(position, expected, row);
+        if (!tally.add_comparison(position, expected, row)) {
+          return error(ErrorCode::kInvalidFile, "{}: row {} holds values that are no logits", flags.against, at);
+        }
       }
       return {};
     }));
@@ -152,7 +158,7 @@ void add_perplexity_command(CLI::App& app, int& exit_code) {
                       "99th-percentile KL and top-1 agreement");
   command->add_option("--numerics", flags->numerics, "default, or fp32: exact weights and fp32 everywhere")
       ->capture_default_str();
-  command->add_option("--threads", flags->threads, "Compute threads (default: the cores this process may use)");
+  add_threads_flag(*command, flags->threads);
   command->callback([flags, context, &exit_code] {
     flags->has_context = context->count() > 0;
     exit_code = run_command([&] { return perplexity(*flags); });

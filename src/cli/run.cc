@@ -4,6 +4,8 @@
 
 #include <CLI/CLI.hpp>
 #include <boost/json.hpp>
+#include <charconv>
+#include <climits>
 #include <cstdio>
 #include <memory>
 
@@ -60,18 +62,15 @@ Result<std::vector<int32_t>> encode_prompt(const server::LoadedModel& loaded, co
 Result<void> answer_once(Runner& runner, const Flags& flags, const std::string& text) {
   engine::GenerateRequest request = flags.request;
   BRIO_TRY(request.prompt, encode_prompt(runner.loaded, flags, text));
-  BRIO_TRY(const Answer answer, generate(*runner.engine, std::move(request), [&](const std::string& piece) {
-             if (flags.json) return;
-             std::fwrite(piece.data(), 1, piece.size(), stdout);
-             std::fflush(stdout);
-           }));
+  BRIO_TRY(const Answer answer, generate(runner, std::move(request),
+                                         [&](const std::string& piece) { return flags.json || print_now(piece); }));
   if (flags.json) {
     fmt::print("{}\n", boost::json::serialize(to_json(answer, runner.loaded.load_ms)));
-    return {};
+  } else {
+    fmt::print("\n");
+    std::fflush(stdout);
+    fmt::print(stderr, "{}\n", dim(timing_line(answer), STDERR_FILENO));
   }
-  fmt::print("\n");
-  std::fflush(stdout);
-  fmt::print(stderr, "{}\n", dim(timing_line(answer), STDERR_FILENO));
   if (answer.reason == engine::FinishReason::kAbort) return Error{ErrorCode::kCancelled, "interrupted", {}};
   return {};
 }
@@ -85,10 +84,21 @@ Result<void> run(Flags& flags) {
     return error(ErrorCode::kInvalidArgument, "'{}': only - is allowed after MODEL; a prompt goes behind -p",
                  flags.dash);
   }
+  if (from_stdin && (flags.has_text || flags.has_file)) {
+    return error(ErrorCode::kInvalidArgument, "one prompt only: -p, -f or -");
+  }
+  if (flags.raw && !flags.system.empty()) {
+    return error(ErrorCode::kInvalidArgument, "--system needs the chat template that --raw leaves out");
+  }
   if (flags.has_file || from_stdin) {
     BRIO_TRY(text, read_text(from_stdin ? "-" : flags.file));
   }
   BRIO_TRY(Runner runner, load_runner(flags.runner));
+  if (!flags.raw && runner.loaded.template_error) {
+    Error broken = *runner.loaded.template_error;
+    broken.hint = "--raw continues the text without a chat template.";
+    return broken;
+  }
   if (!runner.loaded.chat_template && !flags.raw) {
     flags.raw = true;
     fmt::print(
@@ -105,7 +115,7 @@ void add_sampling_flags(CLI::App& command, Flags& flags) {
   sampling.temperature = 0.0F;
   command
       .add_option("-n,--max-tokens", flags.max_tokens, "Most tokens to generate (default: to the end of the context)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(0, INT_MAX));
   command.add_option("--temperature", sampling.temperature,
                      "0: always the likeliest token, the same answer every time (default); higher: more varied");
   command.add_option("--top-k", sampling.top_k, "Sample from the k likeliest tokens only (0: all)");
@@ -113,7 +123,12 @@ void add_sampling_flags(CLI::App& command, Flags& flags) {
   command.add_option("--min-p", sampling.min_p, "Leave out tokens below this share of the likeliest one's probability");
   command.add_option("--repetition-penalty", sampling.repetition_penalty,
                      "Above 1: makes repeating tokens less likely");
-  command.add_option("--seed", flags.seed, "Repeat a random answer");
+  command.add_option("--seed", flags.seed, "Repeat a random answer")->check([](const std::string& text) {
+    uint64_t seed = 0;
+    const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), seed);
+    const bool whole = status == std::errc{} && end == text.data() + text.size();
+    return whole ? std::string() : "not a number between 0 and 18446744073709551615";
+  });
   command.add_option("--stop", flags.request.stop, "End the answer before this text (may be given several times)")
       ->allow_extra_args(false);
   command.add_flag("--ignore-eos", flags.request.ignore_eos, "Go on past the model's end-of-text token");
@@ -133,8 +148,9 @@ void add_run_command(CLI::App& app, int& exit_code) {
   command->add_flag("--json", flags->json,
                     "Print {text, tokens, finish_reason, usage, timings} when done, instead of streaming");
   add_sampling_flags(*command, *flags);
-  command->add_option("--ctx", flags->runner.context, "Tokens of context (default: what the model was trained for)");
-  command->add_option("--threads", flags->runner.threads, "Compute threads (default: the cores this process may use)");
+  command->add_option("--ctx", flags->runner.context, "Tokens of context (default: what the model was trained for)")
+      ->check(CLI::Range(1, 1 << 24));
+  add_threads_flag(*command, flags->runner.threads);
   command->add_option("--numerics", flags->runner.numerics, "default, or fp32: exact weights and fp32 everywhere, slow")
       ->capture_default_str();
   command->add_flag("--log-steps", flags->runner.log_steps, "Print the rows, sequences and chunks of every step");

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <climits>
 #include <cstdio>
 #include <memory>
 
@@ -18,6 +19,7 @@ struct Flags {
   server::ServeOptions serve;
   std::string batching = "continuous";
   std::string kv_memory;
+  bool has_kv_memory = false;
   std::string numerics = "default";
   int max_sequences = 32;
   int max_batch_tokens = 512;
@@ -82,7 +84,7 @@ Result<void> serve(Flags& flags) {
   server::ServeOptions& options = flags.serve;
   BRIO_TRY(options.load.numerics, parse_numerics(flags.numerics));
   BRIO_TRY(options.engine.batching.mode, engine::parse_batching(flags.batching));
-  if (!flags.kv_memory.empty()) {
+  if (flags.has_kv_memory) {
     BRIO_TRY(options.capacity.kv_bytes, parse_bytes(flags.kv_memory));
   }
   options.engine.batching.max_wait = std::chrono::milliseconds(flags.batch_wait_ms);
@@ -114,14 +116,11 @@ void add_capacity_flags(CLI::App& command, Flags& flags) {
   command
       .add_option("--ctx", flags.serve.capacity.context,
                   "Tokens a sequence may reach (default: what the model was trained for, as far as memory goes)")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, INT_MAX));
   command.add_option(
       "--kv-memory", flags.kv_memory,
       "Memory of the KV cache, such as 512M or 2G (default: half of what the weights leave, at most what is useful)");
-  command
-      .add_option("--threads", flags.serve.load.num_threads,
-                  "Compute threads (default: the cores this process may use)")
-      ->check(CLI::NonNegativeNumber);
+  add_threads_flag(command, flags.serve.load.num_threads);
   command.add_option("--numerics", flags.numerics, "default, or fp32: exact weights and fp32 everywhere, slow")
       ->capture_default_str();
 }
@@ -134,10 +133,10 @@ void add_batching_flags(CLI::App& command, Flags& flags) {
       ->check(CLI::IsMember({"static", "dynamic", "continuous"}))
       ->capture_default_str();
   command.add_option("--batch-size", engine.batching.size, "Requests of a static or dynamic batch")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, INT_MAX))
       ->capture_default_str();
   command.add_option("--batch-wait-ms", flags.batch_wait_ms, "Longest wait for a dynamic batch to fill")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(0, INT_MAX))
       ->capture_default_str();
   command.add_option("--max-batch-tokens", flags.max_batch_tokens, "Tokens computed in one step, over all sequences")
       ->check(CLI::Range(1, 65536))
@@ -146,7 +145,7 @@ void add_batching_flags(CLI::App& command, Flags& flags) {
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
   command.add_option("--max-queue", engine.max_waiting, "Requests that may wait; more are refused with 429")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, INT_MAX))
       ->capture_default_str();
   command.add_flag("--log-steps", flags.log_steps, "Print the rows, sequences and chunks of every step");
 }
@@ -171,9 +170,12 @@ void add_serve_command(CLI::App& app, int& exit_code) {
   add_capacity_flags(*command, *flags);
   add_batching_flags(*command, *flags);
   command->add_option("--drain-timeout", flags->drain_seconds, "Seconds that requests under way may take after SIGTERM")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(0, INT_MAX))
       ->capture_default_str();
-  command->callback([flags, &exit_code] { exit_code = run_command([&] { return serve(*flags); }); });
+  command->callback([flags, command, &exit_code] {
+    flags->has_kv_memory = command->get_option("--kv-memory")->count() > 0;
+    exit_code = run_command([&] { return serve(*flags); });
+  });
 }
 
 }  // namespace brio::cli

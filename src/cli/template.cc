@@ -48,7 +48,7 @@ Result<Loaded> load(const std::string& source) {
     return Loaded{std::move(parsed), {}, {}};
   }
   BRIO_TRY(const weights::Checkpoint checkpoint, server::open_checkpoint(source));
-  BRIO_TRY(std::optional<chat::Template> parsed, server::load_chat_template(checkpoint));
+  BRIO_TRY(auto parsed, server::load_chat_template(checkpoint));
   if (!parsed) {
     return Error{ErrorCode::kUnsupported, fmt::format("{} has no chat template: it is a base model", source), {}};
   }
@@ -69,8 +69,18 @@ Result<void> render(const Flags& flags) {
   if (!context.contains("eos_token")) context["eos_token"] = loaded.eos;
   if (!context.contains("tools")) context["tools"] = nullptr;
   auto now = std::chrono::system_clock::now();
-  if (const auto* at = context.if_contains("now"); at != nullptr && at->is_number()) {
-    now = std::chrono::system_clock::time_point(std::chrono::seconds(at->to_number<int64_t>()));
+  if (const auto* messages = context.if_contains("messages"); messages == nullptr || !messages->is_array()) {
+    return error(ErrorCode::kInvalidArgument, "{}: 'messages' has to be a list", flags.conversation);
+  }
+  if (const auto* at = context.if_contains("now")) {
+    constexpr int64_t kMostSeconds = 9'000'000'000;  // the clock counts nanoseconds in 64 bits
+    boost::system::error_code failure;
+    const auto seconds = at->is_number() ? at->to_number<int64_t>(failure) : INT64_MAX;
+    if (failure || seconds < -kMostSeconds || seconds > kMostSeconds) {
+      return error(ErrorCode::kInvalidArgument, "{}: 'now' has to be whole seconds since 1970, within {} of it",
+                   flags.conversation, kMostSeconds);
+    }
+    now = std::chrono::system_clock::time_point(std::chrono::seconds(seconds));
     context.erase("now");
   }
   BRIO_TRY(const std::vector<tokenizer::TextPiece> pieces, loaded.chat_template.render(context, now));
@@ -99,15 +109,7 @@ void add_template_command(CLI::App& app, int& exit_code) {
       ->required();
   command->add_flag("--pieces", flags->pieces,
                     "Show which text comes from the template and which from the conversation");
-  command->callback([flags, &exit_code] {
-    exit_code = run_command([&] {
-      try {
-        return render(*flags);
-      } catch (const std::exception& failure) {  // Boost.JSON: a number out of range
-        return Result<void>(error(ErrorCode::kInvalidArgument, "{}: {}", flags->conversation, failure.what()));
-      }
-    });
-  });
+  command->callback([flags, &exit_code] { exit_code = run_command([&] { return render(*flags); }); });
 }
 
 }  // namespace brio::cli

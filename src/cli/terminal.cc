@@ -34,6 +34,22 @@ std::string bold(const std::string& text, int descriptor) {
   return styled("1", text, descriptor);
 }
 
+std::string printable(std::string_view text) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const auto next = i + 1 < text.size() ? static_cast<unsigned char>(text[i + 1]) : 0;
+    const bool c1 = byte == 0xC2 && next >= 0x80 && next < 0xA0;  // U+0080 to U+009F: some terminals obey them
+    if (byte < 0x20 || byte == 0x7F || c1) {
+      out += fmt::format("\\x{:02x}", c1 ? next : byte);
+      i += c1 ? 1 : 0;
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+
 std::string format_bytes(int64_t bytes) {
   const char* const units[] = {"B", "kB", "MB", "GB", "TB"};
   auto value = static_cast<double>(bytes);

@@ -5,12 +5,16 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace brio::cli {
 
 bool is_terminal(int descriptor);
 std::string dim(const std::string& text, int descriptor);  // grey on a terminal, unchanged elsewhere
 std::string bold(const std::string& text, int descriptor);
+
+// Text from files and peers, safe to show: control characters are written as \xNN.
+std::string printable(std::string_view text);
 
 std::string format_bytes(int64_t bytes);  // "98.4 MB"
 
@@ -24,7 +28,8 @@ class ProgressLine {
   // Of a download's stage; total 0 and rate 0: unknown.
   void show(const std::string& stage, int64_t bytes, int64_t total, double bytes_per_second,
             std::optional<double> seconds_left);
-  void finish();  // clears the line
+  void at_once() { start_ -= std::chrono::seconds(1); }  // this will be slow: do not wait to see
+  void finish();                                         // clears the line
 
  private:
   void draw(double done, const std::string& detail);

@@ -1,11 +1,12 @@
 // tokenize, detokenize: text to ids and back with a model's own vocabulary.
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <cstdio>
 #include <memory>
 
 #include "cli/command.h"
+#include "cli/terminal.h"
 #include "server/loaded_model.h"
+#include "tokenizer/utf8.h"
 
 namespace brio::cli {
 namespace {
@@ -19,20 +20,22 @@ struct Flags {
   bool special = false;
 };
 
-// A printable form of a token's bytes: controls, quotes and bytes outside ASCII that are not whole UTF-8 are escaped.
-std::string quoted(const std::string& bytes) {
+// A token's bytes in quotes: controls, quotes and what is not whole UTF-8 are escaped.
+std::string escaped(const std::string& bytes) {
   std::string out = "\"";
-  for (const char c : bytes) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
+  for (size_t i = 0; i < bytes.size();) {
+    const tokenizer::CodePoint c = tokenizer::decode_utf8(bytes, i);
+    const std::string_view part = std::string_view(bytes).substr(i, c.size);
+    i += c.size;
+    if (part == "\"" || part == "\\") {
       out += '\\';
-      out += c;
-    } else if (c == '\n') {
+      out += part;
+    } else if (part == "\n") {
       out += "\\n";
-    } else if (byte < 0x20 || byte >= 0x7F) {
-      out += fmt::format("\\x{:02x}", byte);
+    } else if (c.valid) {
+      out += printable(part);
     } else {
-      out += c;
+      for (const char byte : part) out += fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
     }
   }
   return out + '"';
@@ -53,30 +56,8 @@ Result<void> tokenize(const Flags& flags) {
     return {};
   }
   for (const int32_t id : ids)
-    fmt::print("{:>7}  {}\n", id, quoted(tokenizer->piece(id, tokenizer::RenderSpecial::kYes)));
+    fmt::print("{:>7}  {}\n", id, escaped(tokenizer->piece(id, tokenizer::RenderSpecial::kYes)));
   return {};
-}
-
-// Ids separated by blanks, newlines or commas.
-Result<std::vector<int32_t>> parse_ids(const std::string& text, int32_t vocab) {
-  std::vector<int32_t> ids;
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  while (at != end) {
-    if (*at == ' ' || *at == ',' || *at == '\n' || *at == '\r' || *at == '\t') {
-      ++at;
-      continue;
-    }
-    int32_t id = 0;
-    const auto [next, status] = std::from_chars(at, end, id);
-    if (status != std::errc{} || id < 0 || id >= vocab) {
-      return error(ErrorCode::kInvalidArgument, "byte {}: not a token id between 0 and {}", at - text.data(),
-                   vocab - 1);
-    }
-    ids.push_back(id);
-    at = next;
-  }
-  return ids;
 }
 
 Result<void> detokenize(const Flags& flags) {
@@ -86,7 +67,7 @@ Result<void> detokenize(const Flags& flags) {
   if (!flags.has_text) {
     BRIO_TRY(text, read_text(flags.file));
   }
-  BRIO_TRY(const std::vector<int32_t> ids, parse_ids(text, tokenizer->vocab_size()));
+  BRIO_TRY(const std::vector<int32_t> ids, parse_token_ids(text, tokenizer->vocab_size()));
   const auto render = flags.special ? tokenizer::RenderSpecial::kYes : tokenizer::RenderSpecial::kNo;
   const std::string out = tokenizer->decode(ids, render);
   std::fwrite(out.data(), 1, out.size(), stdout);
@@ -101,6 +82,7 @@ void add_tokenize_commands(CLI::App& app, int& exit_code) {
   encode->add_option("MODEL", flags->model, "A model's name, a .gguf file or a safetensors folder")->required();
   encode->add_option("-f,--file", flags->file, "The text; - is standard input (default)");
   CLI::Option* text = encode->add_option("-p,--text", flags->text, "The text itself, instead of a file");
+  text->excludes(encode->get_option("--file"));
   encode->add_flag("--ids", flags->ids_only, "Print ids only, on one line");
   encode->add_flag("--special", flags->special, "Recognise control tokens in the text and add the model's begin token");
   encode->callback([flags, text, &exit_code] {
@@ -113,6 +95,7 @@ void add_tokenize_commands(CLI::App& app, int& exit_code) {
   decode->add_option("MODEL", back->model, "A model's name, a .gguf file or a safetensors folder")->required();
   decode->add_option("-f,--file", back->file, "The ids, separated by blanks or commas; - is standard input (default)");
   CLI::Option* ids = decode->add_option("-p,--ids", back->text, "The ids themselves, instead of a file");
+  ids->excludes(decode->get_option("--file"));
   decode->add_flag("--special", back->special, "Write control tokens as text instead of leaving them out");
   decode->callback([back, ids, &exit_code] {
     back->has_text = ids->count() > 0;

@@ -13,7 +13,11 @@ class WholeBatching final : public BatchPolicy {
   int admissions(const Queue& queue, TimePoint now) override {
     if (queue.running > 0 || queue.waiting == 0) return 0;
     const std::optional<TimePoint> due = deadline(queue);
-    if (queue.waiting >= size_ || queue.draining || (due && now >= *due)) owed_ = std::min(size_, queue.waiting);
+    if (queue.oldest > formed_) owed_ = 0;  // who was owed a place has left
+    if (queue.waiting >= size_ || queue.draining || (due && now >= *due)) {
+      owed_ = std::min(size_, queue.waiting);
+      formed_ = now;
+    }
     return owed_;
   }
   void admitted(int count) override { owed_ -= std::min(owed_, count); }
@@ -26,7 +30,8 @@ class WholeBatching final : public BatchPolicy {
  private:
   int size_;
   std::optional<Duration> max_wait_;
-  int owed_ = 0;  // members of a batch that found no room with the others: they are next, without a new wait
+  int owed_ = 0;        // members of a batch that found no room with the others: they are next, without a new wait
+  TimePoint formed_{};  // when that batch was formed
 };
 
 class ContinuousBatching final : public BatchPolicy {

@@ -89,6 +89,20 @@ TEST(Batching, AMemberWithoutRoomIsNextWithoutANewWait) {
   EXPECT_EQ(rig.engine->stats().waiting, 1);  // not a member: waits for two more
 }
 
+TEST(Batching, APlaceThatIsOwedEndsWithWhoIsOwedIt) {
+  EngineOptions options = with(BatchingMode::kStatic, 3);
+  options.kv_blocks = 5;
+  Rig rig(options);
+  for (int i = 0; i < 3; ++i) rig.submit(greedy_request(std::vector<int32_t>(60, 1), 4));
+  rig.step();
+  rig.engine->abort(3);  // ids count from 1: the one that found no room
+  rig.run();
+  rig.clock.advance(milliseconds(1));
+  rig.submit(greedy_request({1, 2, 3}, 4));
+  rig.run();
+  EXPECT_EQ(rig.engine->stats().waiting, 1) << "it is the first of a batch of three";
+}
+
 TEST(Batching, PreemptedMembersComeBackIntoTheirBatch) {
   EngineOptions options = with(BatchingMode::kStatic, 2);
   options.kv_blocks = 5;

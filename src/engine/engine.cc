@@ -53,8 +53,9 @@ struct Engine::State {
     limits.has_text = tokenizer != nullptr;
   }
 
-  std::unique_ptr<Request> make_request(RequestId id, GenerateRequest&& spec, std::shared_ptr<EventSink> sink,
-                                        int max_tokens) const;
+  // All but the identity: what depends on its length is done outside the lock.
+  std::unique_ptr<Request> make_request(GenerateRequest&& spec, std::shared_ptr<EventSink> sink, int max_tokens) const;
+  void identify(Request& request, RequestId id) const;  // id, and the seed where none was asked for
   bool reap();
   bool step();
   void observe(const Plan& plan, Duration duration);
@@ -131,15 +132,18 @@ Engine::~Engine() {
   stop();
 }
 
-std::unique_ptr<Request> Engine::State::make_request(RequestId id, GenerateRequest&& spec,
-                                                     std::shared_ptr<EventSink> sink, int max_tokens) const {
-  auto request = std::make_unique<Request>();
-  request->id = id;
-  request->spec = std::move(spec);
-  request->sink = std::move(sink);
+void Engine::State::identify(Request& request, RequestId id) const {
+  request.id = id;
   const auto drawn = philox({static_cast<uint32_t>(id), static_cast<uint32_t>(id >> 32), 0, 0},
                             {static_cast<uint32_t>(entropy), static_cast<uint32_t>(entropy >> 32)});
-  request->seed = request->spec.sampling.seed.value_or((uint64_t{drawn[0]} << 32) | drawn[1]);
+  request.seed = request.spec.sampling.seed.value_or((uint64_t{drawn[0]} << 32) | drawn[1]);
+}
+
+std::unique_ptr<Request> Engine::State::make_request(GenerateRequest&& spec, std::shared_ptr<EventSink> sink,
+                                                     int max_tokens) const {
+  auto request = std::make_unique<Request>();
+  request->spec = std::move(spec);
+  request->sink = std::move(sink);
   request->max_tokens = max_tokens;
   request->stop_ids = request->spec.stop_token_ids;
   if (!request->spec.ignore_eos && tokenizer != nullptr) {
@@ -166,24 +170,22 @@ std::unique_ptr<Request> Engine::State::make_request(RequestId id, GenerateReque
 
 Result<RequestId> Engine::submit(GenerateRequest request, std::shared_ptr<EventSink> sink) {
   State& s = *state_;
-  const auto refused = [&](Error error) {
-    if (s.metrics != nullptr) s.metrics->count_refused(brio::name(error.code));
-    return error;
-  };
   const Result<int> max_tokens = admit(request, s.limits);
-  if (!max_tokens.ok()) return refused(max_tokens.error());
+  if (!max_tokens.ok()) return max_tokens.error();
+  std::unique_ptr<Request> made = s.make_request(std::move(request), std::move(sink), *max_tokens);
   RequestId id = 0;
   {
     const std::lock_guard lock(s.mutex);
-    if (s.draining || s.stopping) return refused(error(ErrorCode::kUnavailable, "the engine is shutting down"));
+    if (s.draining || s.stopping) return error(ErrorCode::kUnavailable, "the engine is shutting down");
     if (s.not_running >= s.options.max_waiting) {
-      return refused(error(ErrorCode::kOverloaded, "{} requests are waiting, the most is {}", s.not_running,
-                           s.options.max_waiting));
+      return error(ErrorCode::kOverloaded, "{} requests are waiting, the most is {}", s.not_running,
+                   s.options.max_waiting);
     }
     id = s.next_id++;
     ++s.not_running;
     ++s.unfinished;
-    s.inbox.push_back(s.make_request(id, std::move(request), std::move(sink), *max_tokens));
+    s.identify(*made, id);
+    s.inbox.push_back(std::move(made));
   }
   s.mail.notify_one();
   return id;

@@ -25,6 +25,7 @@ bool may_exceed(uint32_t bits, double gap) {
   if (!(gap > 0.0)) return true;  // NaN too: two banned tokens, -inf - -inf
   if (gap > kMaxNoise) return false;
   const int halvings = static_cast<int>(gap * 1.4426950408889634);
+  if (halvings >= 32) return ~bits == 0;
   return (uint64_t{~bits} >> (32 - halvings)) == 0;
 }
 

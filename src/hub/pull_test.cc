@@ -96,6 +96,21 @@ TEST_F(PullTest, DownloadsVerifiesAndKnowsItIsHere) {
   EXPECT_EQ(server.requests().size(), 1U);
 }
 
+TEST_F(PullTest, FetchesAgainWhatWasDamagedInTheStore) {
+  HttpsTestServer server([&](const std::string&) { return HttpsTestServer::answer(model_); });
+  server.trust();
+  ASSERT_TRUE(pull_entry(entry_of(server.url("/m.gguf")), store_).ok());
+  {
+    std::fstream file(store_.path("m"), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(50'000);
+    file << "damage";
+  }
+  const auto pulled = pull_entry(entry_of(server.url("/m.gguf")), store_);
+  ASSERT_TRUE(pulled.ok()) << pulled.error().message;
+  EXPECT_TRUE(pulled->verified && !pulled->was_here);
+  EXPECT_EQ(stored(), model_);
+}
+
 TEST_F(PullTest, GoesOnWhenConnectionsBreak) {
   HttpsTestServer server([&](const std::string& request) { return serve_range(model_, request, 40000); });
   server.trust();

@@ -124,8 +124,10 @@ Result<void> Store::remove(std::string_view name) const {
 Result<fs::path> resolve(const std::string& name_or_path, const Store& store) {
   std::error_code ignored;
   if (name_or_path.empty()) return error(ErrorCode::kInvalidArgument, "no model was named");
-  if (fs::exists(name_or_path, ignored)) return fs::path(name_or_path);
+  const bool is_name = find_entry(name_or_path) != nullptr;  // a folder that happens to be called so is ./NAME
+  if (!is_name && fs::exists(name_or_path, ignored)) return fs::path(name_or_path);
   if (store.has(name_or_path)) return store.path(name_or_path);
+  if (is_name && fs::is_regular_file(name_or_path, ignored)) return fs::path(name_or_path);
   if (find_entry(name_or_path) == nullptr) return unknown_model(name_or_path);
   Error absent = error(ErrorCode::kNotFound, "model '{}' is not on this machine yet", name_or_path);
   absent.hint = fmt::format("Get it with: brio pull {}", name_or_path);

@@ -55,7 +55,9 @@ class Transfer {
       if (done.ok()) return finish();
       const ErrorCode code = done.error().code;
       const bool broke = code == ErrorCode::kNetwork || code == ErrorCode::kTimeout;
-      if (!broke || file_.size_bytes() <= before || attempt == kMaxAttempts) return done;
+      const bool advanced = file_.size_bytes() > before;
+      const bool starts_over = before > 0 && file_.size_bytes() == 0;  // what was here is not the server's file
+      if (!broke || !(advanced || starts_over) || attempt == kMaxAttempts) return done;
     }
   }
 

@@ -180,9 +180,10 @@ Result<void> Wheel::read_deflated(int64_t offset, const Entry& entry, const Sink
   int64_t read_bytes = 0;
   int64_t written = 0;
   int status = Z_OK;
+  bool full = false;  // the output was: more of it may be pending
   std::string in;
   while (status != Z_STREAM_END) {
-    if (inflater.stream.avail_in == 0) {
+    if (inflater.stream.avail_in == 0 && !full) {
       const int64_t piece = std::min<int64_t>(kPieceBytes, entry.packed_bytes - read_bytes);
       if (piece == 0) return broken(offset + read_bytes, "a member ends too early");
       BRIO_TRY(in, bytes_at(offset + read_bytes, piece));
@@ -193,8 +194,10 @@ Result<void> Wheel::read_deflated(int64_t offset, const Entry& entry, const Sink
     inflater.stream.next_out = reinterpret_cast<Bytef*>(out.data());
     inflater.stream.avail_out = static_cast<uInt>(out.size());
     status = inflate(&inflater.stream, Z_NO_FLUSH);
+    if (status == Z_BUF_ERROR) status = Z_OK;  // nothing was pending after all
     if (status != Z_OK && status != Z_STREAM_END) return broken(offset + read_bytes, "a member's data is damaged");
     const size_t produced = out.size() - inflater.stream.avail_out;
+    full = inflater.stream.avail_out == 0;
     written += static_cast<int64_t>(produced);
     if (written > entry.bytes) return broken(offset, "a member is longer than its directory says");
     BRIO_TRY_OK(sink({out.data(), produced}));

@@ -50,6 +50,7 @@ Result<std::vector<int32_t>> size_groups(std::span<const GroupShape> groups, con
   const int64_t longest = sequence_bytes(groups, demand.max_context, demand.max_chunk);
   const int others = demand.max_sequences - 1;
   int length = demand.max_context;
+  int longer = 0;  // of the others, those that get a block's length more
   if (demand.budget_bytes > 0) {
     if (longest > demand.budget_bytes) {
       Error refusal =
@@ -62,12 +63,18 @@ Result<std::vector<int32_t>> size_groups(std::span<const GroupShape> groups, con
     if (others > 0) {
       length = longest_context(groups, (demand.budget_bytes - longest) / others, demand.max_chunk,
                                blocks_for(demand.max_context) * kBlockTokens);
+      // What whole blocks for everybody leave over: the pool is shared, so it counts wherever it is.
+      const int64_t bytes = sequence_bytes(groups, length, demand.max_chunk);
+      const int64_t step = sequence_bytes(groups, length + kBlockTokens, demand.max_chunk) - bytes;
+      const int64_t rest = demand.budget_bytes - longest - others * bytes;
+      if (length < demand.max_context && step > 0) longer = static_cast<int>(std::min<int64_t>(others, rest / step));
     }
   }
   std::vector<int32_t> blocks;
   for (const GroupShape& group : groups) {
     const int64_t count = blocks_needed(group.spec, demand.max_context, demand.max_chunk) +
-                          int64_t{others} * blocks_needed(group.spec, length, demand.max_chunk);
+                          int64_t{others - longer} * blocks_needed(group.spec, length, demand.max_chunk) +
+                          int64_t{longer} * blocks_needed(group.spec, length + kBlockTokens, demand.max_chunk);
     if (count >= std::numeric_limits<int32_t>::max()) {
       return error(ErrorCode::kInvalidArgument, "{} sequences of {} tokens need {} KV blocks, the most is 2^31 - 2",
                    demand.max_sequences, demand.max_context, count);

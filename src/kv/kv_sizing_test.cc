@@ -62,6 +62,9 @@ TEST(KvSizing, BudgetIsRespectedAndTheFirstSequenceAlwaysFits) {
       bytes += (*blocks)[g] * groups[g].block_bytes();
     }
     EXPECT_LE(bytes, budget);
+    // What is left over would not make one of the others a block longer, or all are as long as they may be.
+    const int64_t one_more = groups[0].block_bytes() + groups[1].block_bytes();
+    EXPECT_TRUE(bytes > budget - one_more || (*blocks)[1] == 16 * blocks_needed(groups[1].spec, 1000, 128));
   }
 }
 

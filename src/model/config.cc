@@ -12,11 +12,14 @@ using weights::Checkpoint;
 constexpr uint64_t kMaxLayers = 1024;
 constexpr uint64_t kMaxWidth = 1 << 20;
 constexpr uint64_t kMaxHeads = 4096;
-constexpr uint64_t kMaxHeadDim = 1024;
+constexpr uint64_t kMaxHeadDim = 512;  // what the attention kernels have room for
 constexpr uint64_t kMaxContext = uint64_t{1} << 24;
 
 Error bad_key(const Checkpoint& checkpoint, std::string_view key, std::string_view why) {
-  return error(ErrorCode::kInvalidFile, "{}: '{}' {}", checkpoint.path().string(), checkpoint.full_key(key), why);
+  const auto* entry = checkpoint.is_folder() ? nullptr : checkpoint.metadata().find(checkpoint.full_key(key));
+  const std::string where = entry == nullptr ? "" : fmt::format(" (byte {})", entry->offset);
+  return error(ErrorCode::kInvalidFile, "{}: '{}' {}{}", checkpoint.path().string(), checkpoint.full_key(key), why,
+               where);
 }
 
 Result<int> bounded(const Checkpoint& checkpoint, std::string_view key, uint64_t value, uint64_t most) {
@@ -44,7 +47,9 @@ Result<double> read_positive_or(const Checkpoint& checkpoint, std::string_view k
 
 Result<void> read_rope_scaling(const Checkpoint& checkpoint, const Config& config, ops::RopeSpec& rope) {
   using Scaling = ops::RopeSpec::Scaling;
-  BRIO_TRY(const std::string_view type, checkpoint.string_or("rope.scaling.type", "none"));
+  // Files from before the type was named: a factor alone meant linear.
+  const bool untyped = checkpoint.has("rope.scaling.factor") || checkpoint.has("rope.scale_linear");
+  BRIO_TRY(const std::string_view type, checkpoint.string_or("rope.scaling.type", untyped ? "linear" : "none"));
   if (type == "none" || type.empty()) {
     rope.scaling = Scaling::kNone;
   } else if (type == "linear") {
@@ -58,7 +63,8 @@ Result<void> read_rope_scaling(const Checkpoint& checkpoint, const Config& confi
                    fmt::format("is '{}'; brio knows none, linear, llama3 and yarn", type));
   }
   if (rope.scaling == Scaling::kNone) return {};
-  BRIO_TRY(rope.factor, read_positive_or(checkpoint, "rope.scaling.factor", 1.0));
+  BRIO_TRY(const double old_factor, read_positive_or(checkpoint, "rope.scale_linear", 1.0));
+  BRIO_TRY(rope.factor, read_positive_or(checkpoint, "rope.scaling.factor", old_factor));
   BRIO_TRY(rope.low_freq_factor, read_positive_or(checkpoint, "rope.scaling.low_freq_factor", 1.0));
   BRIO_TRY(rope.high_freq_factor, read_positive_or(checkpoint, "rope.scaling.high_freq_factor", 4.0));
   BRIO_TRY(rope.original_context, read_positive_or(checkpoint, "rope.scaling.original_context_length", config.context));
@@ -172,6 +178,13 @@ Result<Config> read_config(const Checkpoint& checkpoint, tensor::KvType kv_type)
   BRIO_TRY(config.context, read_int(checkpoint, "context_length", kMaxContext));
   BRIO_TRY(const double epsilon, read_positive_or(checkpoint, "attention.layer_norm_rms_epsilon", 1e-6));
   config.norm_epsilon = static_cast<float>(epsilon);
+  for (const char* key : {"attn_logit_softcapping", "final_logit_softcapping"}) {
+    BRIO_TRY(const double cap, checkpoint.f64_or(key, 0.0));
+    if (cap != 0.0) {
+      return error(ErrorCode::kUnsupported, "{}: '{}' is {}; brio does not cap logits", checkpoint.path().string(),
+                   checkpoint.full_key(key), cap);
+    }
+  }
   BRIO_TRY_OK(read_attention(checkpoint, config));
   BRIO_TRY_OK(read_rope(checkpoint, config));
   BRIO_TRY_OK(read_windows(checkpoint, config));

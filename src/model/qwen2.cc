@@ -11,14 +11,10 @@ class Qwen2 final : public Decoder {
 
   Result<void> load(WeightLoader& load) {
     BRIO_TRY_OK(load_ends(load));
-    const int q_width = config_.num_heads * config_.head_dim;
-    const int kv_width = config_.num_kv_heads * config_.head_dim;
     for (int l = 0; l < config_.num_layers; ++l) {
       Layer layer;
       BRIO_TRY(layer.attention, load_attention(load, l));
-      BRIO_TRY(layer.attention.q_bias, load.vector(l, "attn_q.bias", q_width));  // required here
-      BRIO_TRY(layer.attention.k_bias, load.vector(l, "attn_k.bias", kv_width));
-      BRIO_TRY(layer.attention.v_bias, load.vector(l, "attn_v.bias", kv_width));
+      for (const char* bias : {"attn_q.bias", "attn_k.bias", "attn_v.bias"}) BRIO_TRY_OK(load.require(l, bias));
       BRIO_TRY(layer.feed_forward, load_feed_forward(load, l));
       layers_.push_back(std::move(layer));
     }
@@ -36,9 +32,9 @@ class Qwen2 final : public Decoder {
       const tensor::KvLayerView kv = in.kv.layer(l);
       ops_->norm(x_, n, w.attention.norm, epsilon, act_);  // act      [rows, hidden]
       const ops::LinearTask qkv[] = {
-          {&w.attention.q, &w.attention.q_bias, &q_},  // q        [rows, heads * head_dim]
-          {&w.attention.k, &w.attention.k_bias, &k_},  // k, v     [rows, kv_heads * head_dim]
-          {&w.attention.v, &w.attention.v_bias, &v_}};
+          {&w.attention.q, or_none(w.attention.q_bias), &q_},  // q        [rows, heads * head_dim]
+          {&w.attention.k, or_none(w.attention.k_bias), &k_},  // k, v     [rows, kv_heads * head_dim]
+          {&w.attention.v, or_none(w.attention.v_bias), &v_}};
       ops_->linear(act_, n, qkv);
       ops_->rope_and_store(q_, k_, v_, in.step, {}, rope_, kv);                     // q in place; k, v -> pages
       ops_->attention(q_, in.step, attention_shape(), kv, context_);                // context  [rows, heads * head_dim]

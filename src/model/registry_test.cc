@@ -17,9 +17,11 @@ constexpr int kVocab = 40;
 // A model of one layer: `leave_out` is not written, `widened` has longer rows, `extra` comes on top.
 struct File {
   std::string architecture = "llama";
-  std::string leave_out;
-  std::string widened;
-  std::vector<std::pair<std::string, int64_t>> extra;  // vectors
+  std::string leave_out = {};
+  std::string widened = {};
+  std::vector<std::pair<std::string, int64_t>> extra = {};  // vectors
+  std::vector<std::pair<std::string, float>> numbers = {};
+  uint32_t head_dim = kHeadDim;
 };
 
 Result<std::unique_ptr<Model>> build(const File& file) {
@@ -33,6 +35,9 @@ Result<std::unique_ptr<Model>> build(const File& file) {
   out.u32(key("attention.head_count"), 2);
   out.u32(key("attention.head_count_kv"), 2);
   out.u32(key("vocab_size"), kVocab);
+  out.u32(key("attention.key_length"), file.head_dim);
+  out.u32(key("attention.value_length"), file.head_dim);
+  for (const auto& [name, value] : file.numbers) out.f32(key(name.c_str()), value);
   out.f32(key("attention.layer_norm_rms_epsilon"), 1e-5F);
   const auto put = [&](const std::string& name, int64_t cols, int64_t rows) {
     if (name == file.leave_out) return;
@@ -91,6 +96,22 @@ TEST(BuildModel, NamesATensorThatIsMissingOrMisshapen) {
 TEST(BuildModel, NamesATensorThatNobodyReads) {
   expect_refused({.extra = {{"blk.0.ffn_up.bias", kHidden}}}, ErrorCode::kUnsupported, {"blk.0.ffn_up.bias", "llama"});
   expect_refused({.extra = {{"blk.1.attn_norm.weight", kHidden}}}, ErrorCode::kUnsupported, {"blk.1.attn_norm.weight"});
+}
+
+TEST(BuildModel, NamesAKeyThatItCannotHonour) {
+  expect_refused({.numbers = {{"final_logit_softcapping", 30.0F}}}, ErrorCode::kUnsupported,
+                 {"llama.final_logit_softcapping", "30"});
+  expect_refused({.head_dim = 1024}, ErrorCode::kInvalidFile, {"llama.attention.key_length", "1024", "512"});
+}
+
+// Files from before rope scaling had a type.
+TEST(BuildModel, AFactorWithoutATypeIsLinear) {
+  for (const char* name : {"rope.scaling.factor", "rope.scale_linear"}) {
+    const auto built = build({.numbers = {{name, 4.0F}}});
+    ASSERT_TRUE(built.ok()) << built.error().message;
+    EXPECT_EQ((*built)->config().rope.scaling, ops::RopeSpec::Scaling::kLinear);
+    EXPECT_EQ((*built)->config().rope.factor, 4.0);
+  }
 }
 
 }  // namespace

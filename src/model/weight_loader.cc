@@ -57,6 +57,12 @@ Result<tensor::Vector> WeightLoader::vector_or_none(int layer, std::string_view 
   return vector(full, size);
 }
 
+Result<void> WeightLoader::require(int layer, std::string_view name) const {
+  if (checkpoint_ == nullptr) return {};
+  const auto found = checkpoint_->tensor(layer_name(layer, name));
+  return found.ok() ? Result<void>() : found.error();
+}
+
 Result<void> WeightLoader::check_all_used(std::string_view architecture) const {
   if (checkpoint_ == nullptr) return {};
   for (const auto& tensor : checkpoint_->tensors()) {

@@ -32,6 +32,8 @@ class WeightLoader {
   // Empty where the file has none.
   Result<tensor::Vector> vector_or_none(int layer, std::string_view name, int64_t size);
 
+  Result<void> require(int layer, std::string_view name) const;  // an error that names the tensor if it is missing
+
   // Call when all is loaded: a tensor that nobody asked for would mean another function than the file's.
   Result<void> check_all_used(std::string_view architecture) const;
 

@@ -1,5 +1,9 @@
 #include "net/http_connection.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/error.hpp>
@@ -15,6 +19,7 @@ namespace asio = boost::asio;
 namespace beast = boost::beast;
 namespace http = boost::beast::http;
 
+constexpr std::chrono::milliseconds kPeerCheck{200};
 constexpr size_t kMaxWaitingBytes = 64 << 10;  // of pipelined requests while an answer is under way
 
 int status_of(const boost::system::error_code& error) {
@@ -38,6 +43,7 @@ std::string lower(std::string_view text) {
 Connection::Connection(asio::ip::tcp::socket socket, ConnectionHost& host)
     : socket_(std::move(socket)),
       read_timer_(socket_.get_executor()),
+      peer_timer_(socket_.get_executor()),
       write_timer_(socket_.get_executor()),
       host_(host) {
   ErrorCode ignored;
@@ -80,11 +86,25 @@ void Connection::close_now() {
 
 void Connection::read() {
   if (read_outstanding_ || input_ended_ || phase_ == Phase::kClosed) return;
-  if (phase_ == Phase::kAnswering && input_.size() >= kMaxWaitingBytes) return;
+  if (phase_ == Phase::kAnswering && input_.size() >= kMaxWaitingBytes) return watch_peer();
   read_outstanding_ = true;
   socket_.async_read_some(asio::buffer(arriving_), [self = shared_from_this()](ErrorCode error, size_t num_bytes) {
     self->read_outstanding_ = false;
     self->on_read(error, num_bytes);
+  });
+}
+
+// While nothing is read, the end of input stays unseen: ask the kernel whether the peer is still there.
+void Connection::watch_peer() {
+  peer_timer_.expires_after(kPeerCheck);
+  peer_timer_.async_wait([weak = weak_from_this()](ErrorCode error) {
+    const auto self = weak.lock();
+    if (error || !self || self->phase_ != Phase::kAnswering || self->read_outstanding_) return;
+    tcp_info info{};
+    socklen_t size = sizeof info;
+    const bool known = getsockopt(self->socket_.native_handle(), IPPROTO_TCP, TCP_INFO, &info, &size) == 0;
+    if (known && info.tcpi_state != TCP_ESTABLISHED) return self->on_input_end(asio::error::eof);
+    self->watch_peer();
   });
 }
 
@@ -121,7 +141,10 @@ void Connection::feed() {
     if (parser_->is_header_done() && !header_accepted_ && !accept_header()) return;
     if (!reserve_body()) return;
     if (parser_->is_done()) return hand_over();
-    if (used == 0) return;
+    if (used > 0) continue;
+    // Chunk headers and trailers are taken whole: an endless one would grow for as long as the body may take.
+    if (input_.size() > host_.options.max_header_bytes) refuse(400, "a chunk's header or trailer is too long");
+    return;
   }
 }
 
@@ -138,7 +161,12 @@ void Connection::begin_request() {
 
 bool Connection::accept_header() {
   header_accepted_ = true;
-  const auto& message = parser_->get();
+  auto& message = parser_->get();
+  if (beast::iequals(message.target().substr(0, 7), "http://")) {  // RFC 9112, section 3.2.2: as proxies are asked
+    const std::string target(message.target());
+    const size_t path = target.find('/', 7);
+    message.target(path == std::string::npos ? "/" : target.substr(path));
+  }
   without_body_ = message.method() == http::verb::head;
   const auto fail = [this](int status, std::string_view reason) {
     refuse(status, reason);
@@ -149,6 +177,7 @@ bool Connection::accept_header() {
   if (message.version() == 11 && message.count(http::field::host) != 1)
     return fail(400, "exactly one Host header is due");
   if (message.count(http::field::transfer_encoding) > 0) {
+    if (message.version() == 10) return fail(400, "HTTP/1.0 has no Transfer-Encoding");
     if (message.count(http::field::transfer_encoding) > 1 ||
         !beast::iequals(message[http::field::transfer_encoding], "chunked")) {
       return fail(501, "the only known transfer encoding is chunked");

@@ -94,12 +94,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void drop();  // the client has gone or is too slow
   void close();
 
+  void watch_peer();
   void arm_read_timer(std::chrono::milliseconds timeout);
   void on_read_timeout();
   void arm_write_timer();
 
   boost::asio::ip::tcp::socket socket_;
   boost::asio::steady_timer read_timer_;
+  boost::asio::steady_timer peer_timer_;
   boost::asio::steady_timer write_timer_;
   ConnectionHost& host_;
   std::string peer_;

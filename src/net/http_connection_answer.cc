@@ -63,7 +63,8 @@ void Connection::begin(uint64_t serial, int status, const std::string& content_t
 
 void Connection::write(uint64_t serial, const std::string& bytes) {
   if (!current(serial) || !head_written_ || ended_ || bytes.empty() || without_body_) return;
-  if (pending_.size() + in_flight_.size() + bytes.size() > host_.options.max_pending_write_bytes) {
+  // What waits already is judged, not what comes: one large piece is no sign of a slow reader.
+  if (pending_.size() + in_flight_.size() > host_.options.max_pending_write_bytes) {
     host_.slow_readers.fetch_add(1);
     return drop();
   }

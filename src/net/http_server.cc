@@ -46,6 +46,7 @@ struct HttpServer::State {
 
 Result<void> HttpServer::State::bind() {
   const HttpServerOptions& options = host.options;
+  if (options.host.empty()) return error(ErrorCode::kInvalidArgument, "'host' is empty; 0.0.0.0 is every interface");
   SystemError failure;
   tcp::resolver resolver(io);
   const auto found = resolver.resolve(options.host, std::to_string(options.port), tcp::resolver::passive, failure);

@@ -150,6 +150,15 @@ TEST(HttpServer, HeadHasTheLengthButNoBody) {
   EXPECT_EQ(client.read_answer().body, "GET /next  ");
 }
 
+TEST(HttpServer, TakesAWholeUrlAsTarget) {
+  auto server = serve({}, echo);
+  RawClient client(server->port());
+  client.send(
+      "GET http://elsewhere:80/path HTTP/1.1\r\nHost: a\r\n\r\nGET http://elsewhere HTTP/1.1\r\nHost: a\r\n\r\n");
+  EXPECT_EQ(client.read_answer().body, "GET /path  ");
+  EXPECT_EQ(client.read_answer().body, "GET /  ");
+}
+
 TEST(HttpServer, RefusesWhatIsMalformedOrTooLarge) {
   HttpServerOptions options;
   options.max_body_bytes = 100;
@@ -161,7 +170,9 @@ TEST(HttpServer, RefusesWhatIsMalformedOrTooLarge) {
       {"\x16\x03\x01\x02\r\n\r\n", 400},
       {"GET / HTTP/1.1\r\n\r\n", 400},
       {"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400},
-      {"GET http://elsewhere/ HTTP/1.1\r\nHost: a\r\n\r\n", 400},
+      {"GET ftp://elsewhere/ HTTP/1.1\r\nHost: a\r\n\r\n", 400},
+      {"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400},
+      {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1;" + std::string(4000, 'a'), 400},
       {"GET / HTTP/2.0\r\nHost: a\r\n\r\n", 505},
       {"GET / HTTP/1.1\r\nHost: a\r\nX: " + std::string(2000, 'y') + "\r\n\r\n", 431},
       {post("/", big), 413},
@@ -313,6 +324,19 @@ TEST(HttpServer, NoticesAClientThatLeavesBeforeAnyAnswer) {
   EXPECT_EQ(server->stats().gone, 2);
 }
 
+// More than is read ahead lies in the socket, so that its end is never reached.
+TEST(HttpServer, NoticesAClientThatLeavesBehindUnreadBytes) {
+  Exchanges exchanges;
+  auto server = serve({}, [&](auto request, auto responder) { exchanges.add(request, responder); });
+  RawClient client(server->port());
+  client.send(get("/") + std::string(90'000, 'x'));
+  auto [request, responder] = exchanges.take();
+  Flag gone;
+  responder->on_gone([&] { gone.raise(); });
+  client.close();
+  EXPECT_TRUE(gone.wait());
+}
+
 TEST(HttpServer, NoticesAClientThatLeavesMidStream) {
   Exchanges exchanges;
   auto server = serve({}, [&](auto request, auto responder) { exchanges.add(request, responder); });
@@ -351,6 +375,21 @@ TEST(HttpServer, AFinishedAnswerReachesAClientThatClosedItsSide) {
   client.send(get("/"));
   client.half_close();
   EXPECT_EQ(client.read_answer().body.size(), large.size());
+}
+
+TEST(HttpServer, OneLargePieceIsNoSlowReader) {
+  HttpServerOptions options;
+  options.max_pending_write_bytes = 1000;
+  const std::string piece(200'000, 'x');
+  auto server = serve(options, [&](const auto&, const auto& responder) {
+    responder->begin(200, "text/plain", {});
+    responder->write(piece);
+    responder->end();
+  });
+  RawClient client(server->port());
+  client.send(get("/"));
+  EXPECT_EQ(client.read_answer().body, piece);
+  EXPECT_EQ(server->stats().slow_readers, 0);
 }
 
 TEST(HttpServer, DropsAReaderThatLetsTooMuchPileUp) {

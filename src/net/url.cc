@@ -1,5 +1,7 @@
 #include "net/url.h"
 
+#include <charconv>
+
 #include <algorithm>
 #include <cctype>
 
@@ -98,6 +100,19 @@ Result<Url> resolve_reference(const Url& base, std::string_view reference) {
     if (!reference.starts_with('?')) kept = kept.substr(0, kept.rfind('/') + 1);
   }
   return parse_url(fmt::format("{}://{}{}{}", base.scheme, base.host_header(), kept, reference));
+}
+
+std::string percent_decoded(std::string_view text) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    unsigned value = 0;
+    const char* const digits = text.data() + i + 1;
+    const bool escape =
+        text[i] == '%' && i + 2 < text.size() && std::from_chars(digits, digits + 2, value, 16).ptr == digits + 2;
+    out += escape ? static_cast<char>(value) : text[i];
+    i += escape ? 2 : 0;
+  }
+  return out;
 }
 
 }  // namespace brio::net

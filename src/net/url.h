@@ -26,6 +26,9 @@ struct Url {
 // Refuses other schemes, user names, control characters and spaces; the message quotes what it refuses.
 Result<Url> parse_url(std::string_view text);
 
+// %XX as the byte it stands for; what is no such escape stays.
+std::string percent_decoded(std::string_view text);
+
 // A Location header: absolute, or relative to `base`.
 Result<Url> resolve_reference(const Url& base, std::string_view reference);
 

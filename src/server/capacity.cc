@@ -15,6 +15,9 @@ constexpr int kShortestContext = 256;  // less is no use to a chat
 double gigabytes(int64_t bytes) {
   return static_cast<double>(bytes) / 1e9;
 }
+double mebibytes(int64_t bytes) {
+  return static_cast<double>(bytes) / (1 << 20);
+}
 
 }  // namespace
 
@@ -38,9 +41,13 @@ Result<Capacity> choose_capacity(const model::Model& model, const CapacityReques
   // longest_context counts whole blocks: a wanted context that is no multiple of a block fits when its blocks do.
   out.context = kv::sequence_bytes(groups, wanted, chunk) <= budget ? wanted : fits;
   if (out.context < std::min(wanted, request.context > 0 ? request.context : kShortestContext)) {
-    Error error =
-        brio::error(ErrorCode::kOutOfMemory, "a context of {} tokens needs {:.2f} GB of KV cache, there are {:.2f} GB",
-                    wanted, gigabytes(kv::sequence_bytes(groups, wanted, chunk)), gigabytes(budget));
+    Error error = brio::error(ErrorCode::kOutOfMemory,
+                              "a context of {} tokens needs {:.1f} MiB of KV cache, there are {:.1f} MiB", wanted,
+                              mebibytes(kv::sequence_bytes(groups, wanted, chunk)), mebibytes(budget));
+    if (request.kv_bytes > 0) {
+      error.hint = fmt::format("--kv-memory set that limit; it holds a context of {} tokens (--ctx)", fits);
+      return error;
+    }
     error.hint = fmt::format("The limit of this process is {:.1f} GB, the weights take {:.1f} GB; try a smaller --ctx",
                              gigabytes(memory_limit_bytes), gigabytes(model.weight_bytes()));
     return error;

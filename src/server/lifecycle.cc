@@ -80,7 +80,9 @@ Result<LoadedModel> load_or_exit(const ServeOptions& options, const Signals& sig
 class Server {
  public:
   Server(ServeOptions options, const ServeEvents& events)
-      : options_(std::move(options)), events_(events), routes_([this] { return metrics(); }) {}
+      : options_(std::move(options)),
+        events_(events),
+        routes_([this] { return metrics(); }, [this](std::string_view reason) { count_refused(reason); }) {}
 
   Result<void> listen() {
     options_.http.error_response = Routes::error_response;
@@ -115,6 +117,7 @@ class Server {
     }
     routes_.drain();
     events_.draining(routes_.calls_under_way());
+    backend_->drain(Duration{});  // a batch that waits for more requests starts with those it has
     const TimePoint deadline = Clock::steady().now() + options_.drain_timeout;
     bool forced = false;
     while (!forced && routes_.calls_under_way() > 0 && Clock::steady().now() < deadline) {
@@ -125,6 +128,10 @@ class Server {
   }
 
  private:
+  void count_refused(std::string_view reason) {
+    if (ready_.load()) telemetry_->count_refused(reason);
+  }
+
   std::string metrics() {
     if (!ready_.load()) return {};
     return telemetry_->exposition() + live_metrics(backend_->stats(), http_->stats());

@@ -28,8 +28,11 @@ Result<std::unique_ptr<tokenizer::Tokenizer>> load_tokenizer(const weights::Chec
 Result<std::optional<chat::Template>> load_chat_template(const weights::Checkpoint& checkpoint) {
   BRIO_TRY(std::optional<std::string> source, checkpoint.chat_template());
   if (!source) return std::optional<chat::Template>();
-  BRIO_TRY(chat::Template parsed, chat::Template::parse(std::move(*source)));
-  return std::optional<chat::Template>(std::move(parsed));
+  auto parsed = chat::Template::parse(std::move(*source));
+  if (parsed.ok()) return std::optional<chat::Template>(std::move(parsed).value());
+  Error broken = std::move(parsed).error();
+  broken.message = fmt::format("{}: {}", checkpoint.path().string(), broken.message);
+  return broken;
 }
 
 Result<LoadedModel> load_model(const std::string& name_or_path, const LoadOptions& options) {
@@ -39,7 +42,13 @@ Result<LoadedModel> load_model(const std::string& name_or_path, const LoadOption
   BRIO_TRY(const weights::Checkpoint checkpoint, open_checkpoint(name_or_path));
   loaded.name = std::filesystem::exists(name_or_path) ? checkpoint.path().stem().string() : name_or_path;
   BRIO_TRY(loaded.tokenizer, load_tokenizer(checkpoint));
-  BRIO_TRY(loaded.chat_template, load_chat_template(checkpoint));
+  // A broken template is in the way of chats alone.
+  auto chat_template = load_chat_template(checkpoint);
+  if (chat_template.ok()) {
+    loaded.chat_template = std::move(chat_template).value();
+  } else {
+    loaded.template_error = std::move(chat_template).error();
+  }
   loaded.bos_text = token_text(*loaded.tokenizer, loaded.tokenizer->spec().bos);
   loaded.eos_text = token_text(*loaded.tokenizer, loaded.tokenizer->spec().eos);
 

@@ -31,7 +31,8 @@ struct LoadedModel {
   std::unique_ptr<ThreadPool> pool;
   std::unique_ptr<model::Model> model;
   std::unique_ptr<tokenizer::Tokenizer> tokenizer;
-  std::optional<chat::Template> chat_template;  // none: a base model
+  std::optional<chat::Template> chat_template;  // none: a base model, or template_error
+  std::optional<Error> template_error;          // why the file's template cannot be used
   std::string bos_text, eos_text;               // what templates see as bos_token and eos_token
   Isa isa = Isa::kScalar;
   double load_ms = 0.0;

@@ -272,7 +272,7 @@ TEST_F(LocalBackendTest, CancelEndsACallAtAnyTime) {
     call->cancel();
     const auto events = sink->wait();
     ASSERT_TRUE(failure(events) || std::holds_alternative<Done>(events.back()));
-    EXPECT_TRUE(!failure(events) || failure(events)->code == ErrorCode::kCancelled);
+    EXPECT_TRUE(!failure(events) || failure(events)->code == ErrorCode::kCancelled) << failure(events)->message;
     call->cancel();
   }
   expect_idle();

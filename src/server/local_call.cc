@@ -196,7 +196,9 @@ void LocalCall::echo(int prompt, const engine::PromptEvent* event) {
     api::PositionLogprobs position;
     position.chosen = token_logprob(ids[i], 0.0F);
     position.known = event->logprobs[i].has_value();
-    delta.logprobs.push_back(position.known ? logprobs(*event->logprobs[i]) : std::move(position));
+    if (position.known) position = logprobs(*event->logprobs[i]);
+    position.in_text = text == nullptr || i > 0 || ids[0] != model_.tokenizer->spec().bos;
+    delta.logprobs.push_back(std::move(position));
   }
   for (int i = 0; i < completion.generation.n; ++i) {
     delta.choice = prompt * completion.generation.n + i;
@@ -234,8 +236,10 @@ void LocalCall::on_end(int /*prompt*/, const engine::RequestEnd& event) {
   if (event.reason == engine::FinishReason::kError) {
     return fail(event.error.value_or(error(ErrorCode::kInternal, "the engine gave up without a reason")));
   }
-  if (event.reason == engine::FinishReason::kAbort)
-    return fail(error(ErrorCode::kCancelled, "the request was cancelled"));
+  if (event.reason == engine::FinishReason::kAbort) {
+    return fail(cancelled_ ? error(ErrorCode::kCancelled, "the request was cancelled")
+                           : error(ErrorCode::kUnavailable, "the server is shutting down"));
+  }
   api::Usage& usage = done_.usage;
   usage.prompt_tokens += event.usage.prompt_tokens;
   usage.cached_tokens += event.usage.cached_tokens;

@@ -7,6 +7,7 @@
 
 #include "api/openai_request.h"
 #include "api/openai_response.h"
+#include "net/url.h"
 #include "server/answer.h"
 
 namespace brio::server {
@@ -143,7 +144,7 @@ void Routes::models(const ServerRequest& request, const std::shared_ptr<Responde
   const std::vector<api::ModelInfo> models = current->models();
   constexpr std::string_view kPath = "/v1/models";
   if (request.path == kPath) return responder->reply({200, "application/json", api::openai_models(models), {}});
-  const std::string wanted = request.path.substr(kPath.size() + 1);
+  const std::string wanted = net::percent_decoded(request.path.substr(kPath.size() + 1));
   for (const api::ModelInfo& info : models) {
     if (info.id == wanted) return responder->reply({200, "application/json", api::openai_model(info), {}});
   }
@@ -153,7 +154,10 @@ void Routes::models(const ServerRequest& request, const std::shared_ptr<Responde
 void Routes::generate(const ServerRequest& request, const std::shared_ptr<Responder>& responder) {
   const TimePoint arrival = Clock::steady().now();
   net::Headers headers = {{"x-request-id", request_id(request)}};
-  const auto refuse = [&](const Error& error) { responder->reply(server::error_response(error, headers)); };
+  const auto refuse = [&](const Error& error) {
+    if (count_refused_) count_refused_(brio::name(error.code));
+    responder->reply(server::error_response(error, headers));
+  };
   const bool chat = request.path == "/v1/chat/completions";
   auto parsed = chat ? api::parse_openai_chat(request.body) : api::parse_openai_completion(request.body);
   if (!parsed.ok()) return refuse(parsed.error());

@@ -22,8 +22,10 @@ namespace brio::server {
 
 class Routes {
  public:
-  // More text for GET /metrics, called per request; may be empty.
-  explicit Routes(std::function<std::string()> metrics = {}) : metrics_(std::move(metrics)) {}
+  // More text for GET /metrics, called per request; and who counts what is refused before the backend sees it. Either
+  // may be empty.
+  explicit Routes(std::function<std::string()> metrics = {}, std::function<void(std::string_view)> count_refused = {})
+      : metrics_(std::move(metrics)), count_refused_(std::move(count_refused)) {}
 
   void serve(std::shared_ptr<api::Backend> backend);
   void drain() { draining_ = true; }
@@ -46,6 +48,7 @@ class Routes {
   void generate(const net::ServerRequest& request, const std::shared_ptr<net::Responder>& responder);
 
   std::function<std::string()> metrics_;
+  std::function<void(std::string_view)> count_refused_;
   mutable std::mutex mutex_;
   std::shared_ptr<api::Backend> backend_;  // guarded by mutex_; null while loading
   std::atomic<bool> draining_{false};

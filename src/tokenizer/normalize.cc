@@ -2,8 +2,11 @@
 
 #include <utf8proc.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "tokenizer/utf8.h"
 
@@ -22,6 +25,40 @@ Result<std::string> map(std::string_view text, int options) {
     return error(ErrorCode::kInvalidArgument, "cannot normalise {} bytes of text: {}", text.size(),
                  utf8proc_errmsg(size));
   return std::string(reinterpret_cast<const char*>(out), static_cast<size_t>(size));
+}
+
+// The canonical decomposition. utf8proc orders combining marks by swapping neighbours, quadratic in a run of them: it
+// gets them decomposed and in order.
+std::string decompose(std::string_view text) {
+  constexpr int kMaxParts = 32;  // Unicode's longest canonical decomposition has 4
+  std::string out;
+  out.reserve(text.size() + text.size() / 4);
+  std::vector<std::pair<int, char32_t>> marks;  // combining class, mark
+  const auto flush = [&] {
+    std::stable_sort(marks.begin(), marks.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (const auto& [order, mark] : marks) append_utf8(out, mark);
+    marks.clear();
+  };
+  for (size_t i = 0; i < text.size();) {
+    const CodePoint c = decode_utf8(text, i);
+    i += c.size;
+    utf8proc_int32_t parts[kMaxParts];
+    int boundary_class = 0;
+    const utf8proc_ssize_t count =
+        utf8proc_decompose_char(static_cast<utf8proc_int32_t>(c.value), parts, kMaxParts,
+                                static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_DECOMPOSE), &boundary_class);
+    for (utf8proc_ssize_t part = 0; part < count && part < kMaxParts; ++part) {
+      const int order = utf8proc_get_property(parts[part])->combining_class;
+      if (order == 0) {
+        flush();
+        append_utf8(out, static_cast<char32_t>(parts[part]));
+      } else {
+        marks.emplace_back(order, static_cast<char32_t>(parts[part]));
+      }
+    }
+  }
+  flush();
+  return out;
 }
 
 bool is_ascii(std::string_view text) {
@@ -58,7 +95,7 @@ bool is_cjk(char32_t c) {
 
 Result<std::string> normalize_nfc(std::string_view text) {
   if (is_ascii(text)) return std::string(text);
-  return map(text, UTF8PROC_STABLE | UTF8PROC_COMPOSE);
+  return map(decompose(text), UTF8PROC_STABLE | UTF8PROC_COMPOSE);
 }
 
 bool is_bert_punctuation(char32_t c) {
@@ -95,9 +132,7 @@ Result<std::string> normalize_bert(std::string_view text, const BertOptions& opt
       append_utf8(clean, c.value);
     }
   }
-  if (options.strip_accents && !is_ascii(clean)) {
-    BRIO_TRY(clean, map(clean, UTF8PROC_STABLE | UTF8PROC_DECOMPOSE));
-  }
+  if (options.strip_accents && !is_ascii(clean)) clean = decompose(clean);
   std::string out;
   out.reserve(clean.size());
   for (size_t i = 0; i < clean.size();) {

@@ -86,12 +86,13 @@ Result<void> Pretokenizer::cut(const Stage& stage, std::string_view piece, size_
   for (size_t from = 0; from < piece.size();) {
     BRIO_TRY(const RegexMatch match, stage.regex.find(piece, from, scratch));
     if (!match.found) break;
-    if (match.begin > last) ends.push_back(base + match.begin);
-    if (match.end > match.begin) ends.push_back(base + match.end);
-    last = match.end;
-    from = match.end;
-    if (match.end == match.begin)
-      from += from < piece.size() ? decode_utf8(piece, from).size : 1;  // an empty match cuts
+    const size_t begin = std::max(match.begin, last);  // \K in a lookbehind can match before `from`
+    const size_t end = std::max(match.end, begin);
+    if (begin > last) ends.push_back(base + begin);
+    if (end > begin) ends.push_back(base + end);
+    last = end;
+    from = std::max(from, end);
+    if (end == begin) from += from < piece.size() ? decode_utf8(piece, from).size : 1;  // an empty match cuts
   }
   if (last < piece.size()) ends.push_back(base + piece.size());
   return {};

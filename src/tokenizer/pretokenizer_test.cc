@@ -99,6 +99,22 @@ TEST(Pretokenizer, RunawayPatternsEndInAnError) {
   EXPECT_EQ(status.error().code, ErrorCode::kUnsupported);
 }
 
+// A match may begin before the place where it was looked for.
+TEST(Pretokenizer, MatchesThatReachBackEnd) {
+  const std::string_view stages[] = {"(?<=(?1))(?(DEFINE)(\\Ka))"};
+  const auto pretokenizer = Pretokenizer::create(stages);
+  if (!pretokenizer.ok()) return;  // newer PCRE2 refuses the pattern
+  RegexScratch scratch;
+  std::vector<size_t> ends;
+  ASSERT_TRUE(pretokenizer->split("aaaa", scratch, ends).ok());
+  EXPECT_EQ(ends.back(), 4U);
+}
+
+TEST(Pretokenizer, PatternsCannotSplitCharacters) {
+  const std::string_view stages[] = {"\\C"};
+  EXPECT_FALSE(Pretokenizer::create(stages).ok());
+}
+
 TEST(Pretokenizer, EmptyMatchesCut) {
   const std::string_view stages[] = {"(?=b)"};
   const auto pretokenizer = Pretokenizer::create(stages);

@@ -43,8 +43,8 @@ Result<Regex> Regex::compile(std::string_view pattern) {
   int code = 0;
   PCRE2_SIZE offset = 0;
   Regex regex;
-  regex.code_.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(), PCRE2_UTF | PCRE2_UCP,
-                                  &code, &offset, nullptr));
+  regex.code_.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(),
+                                  PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C, &code, &offset, nullptr));
   if (!regex.code_)
     return error(ErrorCode::kUnsupported, "pretokenizer pattern: {} at its byte {}", message_of(code), offset);
   // Without JIT (unsupported machine, no executable memory) pcre2_match interprets: slower, same matches.

@@ -29,6 +29,15 @@ Conversion gguf_conversion(std::string_view architecture, std::string_view name)
   return Conversion::kNone;
 }
 
+// Errors about keys name the file, too.
+template <typename T>
+Result<T> named(Result<T> value, const std::filesystem::path& path) {
+  if (value.ok()) return value;
+  Error failure = std::move(value).error();
+  failure.message = fmt::format("{}: {}", path.string(), failure.message);
+  return failure;
+}
+
 }  // namespace
 
 struct Checkpoint::Impl {
@@ -178,22 +187,19 @@ bool Checkpoint::has(std::string_view key) const {
   return metadata().has(full_key(key));
 }
 Result<uint64_t> Checkpoint::u64(std::string_view key) const {
-  return metadata().u64(full_key(key));
+  return named(metadata().u64(full_key(key)), path());
 }
 Result<double> Checkpoint::f64(std::string_view key) const {
-  return metadata().f64(full_key(key));
+  return named(metadata().f64(full_key(key)), path());
 }
 Result<uint64_t> Checkpoint::u64_or(std::string_view key, uint64_t fallback) const {
-  return metadata().u64_or(full_key(key), fallback);
+  return named(metadata().u64_or(full_key(key), fallback), path());
 }
 Result<double> Checkpoint::f64_or(std::string_view key, double fallback) const {
-  return metadata().f64_or(full_key(key), fallback);
-}
-Result<bool> Checkpoint::boolean_or(std::string_view key, bool fallback) const {
-  return metadata().boolean_or(full_key(key), fallback);
+  return named(metadata().f64_or(full_key(key), fallback), path());
 }
 Result<std::string_view> Checkpoint::string_or(std::string_view key, std::string_view fallback) const {
-  return metadata().string_or(full_key(key), fallback);
+  return named(metadata().string_or(full_key(key), fallback), path());
 }
 
 int64_t Checkpoint::file_bytes() const {

@@ -73,7 +73,6 @@ class Checkpoint {
   Result<double> f64(std::string_view key) const;
   Result<uint64_t> u64_or(std::string_view key, uint64_t fallback) const;
   Result<double> f64_or(std::string_view key, double fallback) const;
-  Result<bool> boolean_or(std::string_view key, bool fallback) const;
   Result<std::string_view> string_or(std::string_view key, std::string_view fallback) const;
   bool has(std::string_view key) const;
   std::string full_key(std::string_view key) const;  // "<architecture>.<key>"

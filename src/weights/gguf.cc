@@ -71,6 +71,14 @@ Result<void> Gguf::add_part(const std::filesystem::path& path, int index, int nu
                  "{}: keys 'split.no' and 'split.count' say part {} of {}, the name part {} of {}", path.string(),
                  *number + 1, parts_by_key, index + 1, num_parts);
   }
+  if (index > 0 && part.metadata.has("general.architecture")) {
+    const auto own = part.metadata.string("general.architecture");
+    const auto first = metadata_.string("general.architecture");
+    if (!own.ok() || !first.ok() || *own != *first) {
+      return error(ErrorCode::kInvalidFile, "{}: key 'general.architecture' differs from the first part's",
+                   path.string());
+    }
+  }
   for (TensorInfo& tensor : part.tensors) {
     tensor.file = index;
     if (!index_.emplace(tensor.name, tensors_.size()).second) {

@@ -93,6 +93,7 @@ class Fields {
 struct Translation {
   Fields in;
   TranslatedConfig& out;
+  std::string_view class_name;
 
   std::string key(std::string_view name) const { return fmt::format("{}.{}", out.architecture, name); }
   Result<std::optional<uint64_t>> copy_natural(std::string_view field, std::string_view name) {
@@ -186,6 +187,8 @@ Result<void> translate_rope_scaling(Translation& t, const Fields& scaling) {
   if (!original) {
     BRIO_TRY(original, t.in.natural("max_position_embeddings"));
   }
+  if (*original > UINT32_MAX)
+    return error(ErrorCode::kInvalidFile, "field 'original_max_position_embeddings' is {}, out of range", *original);
   t.out.keys.u32(t.key("rope.scaling.original_context_length"), static_cast<uint32_t>(*original));
   if (*type == "llama3") {
     BRIO_TRY_OK(t.copy_number(scaling, "low_freq_factor", "rope.scaling.low_freq_factor"));
@@ -219,6 +222,11 @@ Result<void> translate_rope(Translation& t) {
     }
     t.out.keys.f32(t.key("rope.freq_base_swa"), static_cast<float>(local_theta.value_or(1e4)));
   }
+  for (const char* field : {"rope_scaling", "rope_parameters"}) {
+    const json::value* given = t.in.find(field);
+    if (given != nullptr && !given->is_object())
+      return error(ErrorCode::kInvalidFile, "field '{}' is no object", field);
+  }
   const json::object* scaling = global != nullptr ? global : t.in.object("rope_scaling");
   return scaling == nullptr ? Result<void>() : translate_rope_scaling(t, Fields(*scaling));
 }
@@ -248,11 +256,11 @@ Result<std::vector<bool>> window_layers(const Translation& t, uint64_t num_layer
     for (size_t i = 0; i < num_layers; ++i) windowed[i] = (i + 1) % *pattern != 0;
     return windowed;
   }
-  if (t.out.architecture == "llama") return std::vector<bool>(num_layers, true);  // Mistral
+  if (t.out.architecture == "llama") return std::vector<bool>(num_layers, t.class_name == "MistralForCausalLM");
   BRIO_TRY(std::optional<bool> use, t.in.boolean("use_sliding_window"));
   if (!use.value_or(false)) return windowed;
   BRIO_TRY(std::optional<uint64_t> first, t.in.natural("max_window_layers"));
-  for (size_t i = first.value_or(0); i < num_layers; ++i) windowed[i] = true;
+  for (size_t i = first.value_or(28); i < num_layers; ++i) windowed[i] = true;
   return windowed;
 }
 
@@ -305,7 +313,8 @@ json::object with_defaults(json::object config, std::string_view architecture) {
   for (const Default& d : kDefaults) {
     const bool applies = d.architecture.empty() || d.architecture == architecture;
     const bool whole = d.value == std::floor(d.value);
-    if (applies && !config.contains(d.field)) {
+    const json::value* given = config.if_contains(d.field);
+    if (applies && (given == nullptr || given->is_null())) {
       config[d.field] = whole ? json::value(static_cast<int64_t>(d.value)) : json::value(d.value);
     }
   }
@@ -327,7 +336,7 @@ Result<TranslatedConfig> translate_config(const json::object& config, const json
   if (!out.known) return out;
   const json::object* text = Fields(config).object("text_config");
   const json::object merged = with_defaults(text != nullptr ? *text : config, out.architecture);
-  Translation t{Fields(merged), out};
+  Translation t{Fields(merged), out, class_label};
   BRIO_TRY_OK(check_supported(t.in, *family));
   BRIO_TRY_OK(translate_shape(t));
   for (const auto& [field, name] : {std::pair{"rms_norm_eps", "attention.layer_norm_rms_epsilon"},

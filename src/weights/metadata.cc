@@ -220,14 +220,8 @@ Result<std::string_view> Metadata::string(std::string_view key) const {
 Result<uint64_t> Metadata::u64_or(std::string_view key, uint64_t fallback) const {
   return has(key) ? u64(key) : fallback;
 }
-Result<int64_t> Metadata::i64_or(std::string_view key, int64_t fallback) const {
-  return has(key) ? i64(key) : fallback;
-}
 Result<double> Metadata::f64_or(std::string_view key, double fallback) const {
   return has(key) ? f64(key) : fallback;
-}
-Result<bool> Metadata::boolean_or(std::string_view key, bool fallback) const {
-  return has(key) ? boolean(key) : fallback;
 }
 Result<std::string_view> Metadata::string_or(std::string_view key, std::string_view fallback) const {
   return has(key) ? string(key) : fallback;
@@ -284,7 +278,7 @@ std::string Metadata::describe(const MetadataEntry& entry) {
     constexpr size_t kShown = 80;
     const std::string_view text(reinterpret_cast<const char*>(entry.bytes.data()), entry.bytes.size());
     std::string shown;
-    for (const char c : text.substr(0, kShown)) shown += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+    for (const char c : text.substr(0, kShown)) shown += static_cast<unsigned char>(c) < 0x20 || c == 0x7F ? ' ' : c;
     return text.size() > kShown ? fmt::format("\"{}...\" ({} bytes)", shown, text.size())
                                 : fmt::format("\"{}\"", shown);
   }

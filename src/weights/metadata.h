@@ -51,9 +51,7 @@ class Metadata {
   Result<bool> boolean(std::string_view key) const;
   Result<std::string_view> string(std::string_view key) const;
   Result<uint64_t> u64_or(std::string_view key, uint64_t fallback) const;
-  Result<int64_t> i64_or(std::string_view key, int64_t fallback) const;
   Result<double> f64_or(std::string_view key, double fallback) const;
-  Result<bool> boolean_or(std::string_view key, bool fallback) const;
   Result<std::string_view> string_or(std::string_view key, std::string_view fallback) const;
 
   Result<std::vector<std::string_view>> strings(std::string_view key) const;

@@ -23,9 +23,12 @@ inline std::unique_ptr<tokenizer::Tokenizer> byte_tokenizer() {
   spec.tokens.emplace_back("<|end|>");
   spec.types.assign(256, tokenizer::TokenType::kNormal);
   spec.types.push_back(tokenizer::TokenType::kControl);
-  spec.tokens.emplace_back("ab");  // a vocabulary of this kind needs a merge; beyond what the tests' models draw
+  // A vocabulary of this kind needs a merge: of two bytes that no test's text has.
+  const std::string first = tokenizer::spelling_of_bytes("\xFE");
+  const std::string second = tokenizer::spelling_of_bytes("\xFF");
+  spec.tokens.push_back(first + second);
   spec.types.push_back(tokenizer::TokenType::kNormal);
-  spec.merges.emplace_back("a b");
+  spec.merges.push_back(first + " " + second);
   spec.eos = kEndToken;
   auto created = tokenizer::Tokenizer::create(std::move(spec));
   EXPECT_TRUE(created.ok()) << created.error().message;

@@ -26,7 +26,7 @@ struct HashModelShape {
   int vocab = 64;
   int context = 4096;
   std::vector<int> windows = {40, 0};  // per layer; 0: full attention
-  int32_t nan_token = -1;              // whoever sees it gets NaN logits
+  int32_t nan_token = -1;              // whoever sees it gets NaN logits; never the likeliest itself
 };
 
 // [vocab] logits after `tokens`.
@@ -34,6 +34,7 @@ inline std::vector<float> logits_from(const HashModelShape& shape, uint64_t hash
   std::vector<float> logits(static_cast<size_t>(shape.vocab));
   Rng rng(hash);
   for (float& logit : logits) logit = is_nan ? __builtin_nanf("") : rng.uniform(-4.0F, 4.0F);
+  if (shape.nan_token >= 0 && !is_nan) logits[static_cast<size_t>(shape.nan_token)] = -8.0F;
   return logits;
 }
 
