@@ -19,7 +19,8 @@ Result<int32_t> read_id(const Metadata& metadata, std::string_view key, size_t v
   BRIO_TRY(const int64_t id, metadata.i64(key));
   if (id == -1 || id == 0xFFFFFFFF) return -1;  // some writers spell "none" this way
   if (id < 0 || id >= static_cast<int64_t>(vocab)) {
-    return error(ErrorCode::kInvalidFile, "key '{}' is {}, outside the vocabulary of {} tokens", key, id, vocab);
+    return error(ErrorCode::kInvalidFile, "key '{}' is {} (byte {}), outside the vocabulary of {} tokens", key, id,
+                 metadata.find(key)->offset, vocab);
   }
   return static_cast<int32_t>(id);
 }
@@ -37,7 +38,8 @@ Result<void> read_types(const Metadata& metadata, TokenizerSpec& spec) {
   spec.types.reserve(types.size());
   for (size_t i = 0; i < types.size(); ++i) {
     if (types[i] < 0 || types[i] > 6) {
-      return error(ErrorCode::kInvalidFile, "key '{}' holds {} for token {}, expected 1 to 6", kKey, types[i], i);
+      return error(ErrorCode::kInvalidFile, "key '{}' (byte {}) holds {} for token {}, expected 1 to 6", kKey,
+                   metadata.find(kKey)->offset, types[i], i);
     }
     spec.types.push_back(static_cast<tokenizer::TokenType>(types[i] == 0 ? 1 : types[i]));
   }

@@ -2,6 +2,7 @@
 // first, starting from characters. Kudo and Richardson 2018.
 #include <bit>
 #include <bitset>
+#include <cmath>
 
 #include "tokenizer/metaspace.h"
 #include "tokenizer/token_model.h"
@@ -83,6 +84,10 @@ Result<std::unique_ptr<TokenModel>> create_sentencepiece(const Vocabulary& vocab
   if (vocabulary.spec().scores.empty())
     return error(ErrorCode::kInvalidFile,
                  "tokenizer.ggml.scores is missing: a SentencePiece vocabulary merges by score");
+  for (size_t i = 0; i < vocabulary.spec().scores.size(); ++i) {
+    if (std::isnan(vocabulary.spec().scores[i]))
+      return error(ErrorCode::kInvalidFile, "tokenizer.ggml.scores: the score of token {} is no number", i);
+  }
   return std::unique_ptr<TokenModel>(std::make_unique<SentencePiece>(vocabulary));
 }
 

@@ -1,6 +1,7 @@
 // spec_from_tokenizer_json: Hugging Face's tokenizer.json and tokenizer_config.json as a TokenizerSpec.
 #include <algorithm>
 #include <boost/json.hpp>
+#include <unordered_map>
 
 #include "tokenizer/tokenizer_json_parts.h"
 #include "tokenizer/tokenizer_spec.h"
@@ -47,8 +48,14 @@ void set_token(TokenizerSpec& spec, int32_t id, std::string_view text, TokenType
 
 Result<void> read_vocab(const json::value& model, int64_t limit, TokenizerSpec& spec) {
   const std::string_view unknown = text_field(model, "unk_token");
+  if (field(model, "vocab")->get_object().empty())
+    return error(ErrorCode::kInvalidFile, "tokenizer.json: model.vocab is empty");
+  std::unordered_map<int32_t, std::string_view> taken;
   for (const auto& [token, value] : field(model, "vocab")->get_object()) {
     BRIO_TRY(const int32_t id, token_id(value, limit, token));
+    if (const auto [other, fresh] = taken.emplace(id, token); !fresh)
+      return error(ErrorCode::kInvalidFile, "tokenizer.json: model.vocab gives id {} to '{}' and to '{}'", id,
+                   other->second, std::string_view(token));
     set_token(spec, id, token, !unknown.empty() && token == unknown ? TokenType::kUnknown : TokenType::kNormal);
     if (!unknown.empty() && token == unknown) spec.unk = id;
   }
