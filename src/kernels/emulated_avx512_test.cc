@@ -22,11 +22,12 @@ namespace brio::kernels {
 #ifdef BRIO_HAS_SIMDE
 namespace emulated {
 
-// What SIMDe 0.7.4 (Debian 12) has not. Its aliases are macros, so a later one that has them is left alone.
+// What SIMDe 0.7.4 (Debian 12) has not. Its aliases are macros, so a later one that has them is left alone; but not its
+// masked loads and stores: those of 0.8.2 (Debian 13) touch the lanes that are masked out.
 #ifndef __mmask16
 using __mmask16 = simde__mmask16;
 #endif
-#ifndef _mm512_maskz_loadu_ps
+#undef _mm512_maskz_loadu_ps
 inline simde__m512 _mm512_maskz_loadu_ps(simde__mmask16 mask, const void* p) {
   float lanes[16] = {};
   for (int i = 0; i < 16; ++i) {
@@ -34,13 +35,11 @@ inline simde__m512 _mm512_maskz_loadu_ps(simde__mmask16 mask, const void* p) {
   }
   return simde_mm512_loadu_ps(lanes);
 }
-#endif
-#ifndef _mm512_maskz_loadu_epi32
+#undef _mm512_maskz_loadu_epi32
 inline simde__m512i _mm512_maskz_loadu_epi32(simde__mmask16 mask, const void* p) {
   return simde_mm512_castps_si512(_mm512_maskz_loadu_ps(mask, p));
 }
-#endif
-#ifndef _mm512_mask_storeu_ps
+#undef _mm512_mask_storeu_ps
 inline void _mm512_mask_storeu_ps(void* p, simde__mmask16 mask, simde__m512 v) {
   float lanes[16];
   simde_mm512_storeu_ps(lanes, v);
@@ -48,7 +47,6 @@ inline void _mm512_mask_storeu_ps(void* p, simde__mmask16 mask, simde__m512 v) {
     if ((mask >> i & 1) != 0) static_cast<float*>(p)[i] = lanes[i];
   }
 }
-#endif
 
 // SIMDe multiplies and adds with two roundings.
 #undef _mm512_fmadd_ps

@@ -20,7 +20,8 @@ namespace brio::kernels {
 #ifdef BRIO_HAS_SIMDE
 namespace emulated_linear {
 
-// What SIMDe 0.7.4 (Debian 12) has not. Its aliases are macros, so a later one that has them is left alone.
+// What SIMDe 0.7.4 (Debian 12) has not. Its aliases are macros, so a later one that has them is left alone; but not its
+// masked loads and stores: those of 0.8.2 (Debian 13) touch the lanes that are masked out.
 struct Lanes {
   explicit Lanes(simde__m512i v) { simde_mm512_storeu_si512(word, v); }
   Lanes() = default;
@@ -41,7 +42,7 @@ inline int32_t bits_of(float value) {
 #ifndef __mmask16
 using __mmask16 = simde__mmask16;
 #endif
-#ifndef _mm512_maskz_loadu_epi32
+#undef _mm512_maskz_loadu_epi32
 inline simde__m512i _mm512_maskz_loadu_epi32(simde__mmask16 mask, const void* p) {
   Lanes out;
   for (int i = 0; i < 16; ++i) {
@@ -49,20 +50,17 @@ inline simde__m512i _mm512_maskz_loadu_epi32(simde__mmask16 mask, const void* p)
   }
   return out.vector();
 }
-#endif
-#ifndef _mm512_maskz_loadu_ps
+#undef _mm512_maskz_loadu_ps
 inline simde__m512 _mm512_maskz_loadu_ps(simde__mmask16 mask, const void* p) {
   return simde_mm512_castsi512_ps(_mm512_maskz_loadu_epi32(mask, p));
 }
-#endif
-#ifndef _mm512_mask_storeu_ps
+#undef _mm512_mask_storeu_ps
 inline void _mm512_mask_storeu_ps(void* p, simde__mmask16 mask, simde__m512 v) {
   const Lanes lanes(simde_mm512_castps_si512(v));
   for (int i = 0; i < 16; ++i) {
     if ((mask >> i & 1) != 0) std::memcpy(static_cast<char*>(p) + i * 4, &lanes.word[i], 4);
   }
 }
-#endif
 #ifndef _mm512_cvtepi32_ps
 inline simde__m512 _mm512_cvtepi32_ps(simde__m512i v) {
   Lanes lanes(v);
