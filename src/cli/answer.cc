@@ -45,7 +45,6 @@ class AnswerSink final : public engine::EventSink {
 
   void on_token(const engine::TokenEvent& event) override {
     prompt_.finish();
-    started = true;
     answer.tokens.push_back(event.token);
     take(event.text);
   }
@@ -64,7 +63,6 @@ class AnswerSink final : public engine::EventSink {
 
   Answer answer;
   std::optional<Error> failure;
-  bool started = false;
   bool ended = false;
   bool unread = false;  // the text has no reader any more
 
@@ -121,7 +119,8 @@ Result<Answer> generate(Runner& runner, engine::GenerateRequest request,
   auto sink = std::make_shared<AnswerSink>(on_text, progress);
   BRIO_TRY(const engine::RequestId id, engine.submit(std::move(request), sink));
   for (int steps = 0; !sink->ended; ++steps) {
-    if (!sink->started) progress.fraction(std::min(1.0, static_cast<double>(steps) * rows / prompt_tokens));
+    if (sink->answer.tokens.empty())
+      progress.fraction(std::min(1.0, static_cast<double>(steps) * rows / prompt_tokens));
     if (interrupted.exchange(false) || sink->unread) engine.abort(id);
     engine.step();
   }

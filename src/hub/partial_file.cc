@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <utility>
 #include <vector>
 
@@ -58,17 +59,20 @@ Result<bool> PartialFile::starts_as_gguf() const {
 }
 
 Result<std::string> PartialFile::sha256(ProgressMeter& meter) const {
+  return sha256_of_file(path_, meter);
+}
+
+Result<std::string> sha256_of_file(const std::filesystem::path& path, ProgressMeter& meter) {
+  std::ifstream in(path, std::ios::binary);
   Sha256 digest;
   std::vector<char> piece(1 << 20);
-  int64_t offset = 0;
-  while (offset < size_) {
-    const ssize_t got = pread(fd_, piece.data(), piece.size(), offset);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return system_error("cannot read");
-    digest.update({piece.data(), static_cast<size_t>(got)});
-    offset += got;
-    if (!meter.update(offset)) return error(ErrorCode::kCancelled, "stopped");
+  int64_t bytes = 0;
+  while (in.read(piece.data(), static_cast<std::streamsize>(piece.size())) || in.gcount() > 0) {
+    digest.update({piece.data(), static_cast<size_t>(in.gcount())});
+    bytes += in.gcount();
+    if (!meter.update(bytes)) return error(ErrorCode::kCancelled, "stopped");
   }
+  if (in.bad()) return error(ErrorCode::kIo, "{}: cannot read", path.string());
   return digest.finish();
 }
 

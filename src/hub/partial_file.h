@@ -36,6 +36,8 @@ class PartialFile {
   int64_t size_;
 };
 
+Result<std::string> sha256_of_file(const std::filesystem::path& path, ProgressMeter& meter);  // as above
+
 // Room left for unprivileged writers in a folder; 0 if unknown.
 int64_t free_bytes(const std::filesystem::path& folder);
 

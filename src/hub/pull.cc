@@ -4,27 +4,12 @@
 
 #include "hub/partial_file.h"
 #include "hub/reference.h"
-#include "hub/sha256.h"
 #include "hub/source.h"
 
 namespace brio::hub {
 namespace {
 
 namespace fs = std::filesystem;
-
-Result<std::string> digest_of(const fs::path& path, ProgressMeter& meter) {
-  std::ifstream in(path, std::ios::binary);
-  Sha256 digest;
-  std::vector<char> piece(1 << 20);
-  int64_t bytes = 0;
-  while (in.read(piece.data(), static_cast<std::streamsize>(piece.size())) || in.gcount() > 0) {
-    digest.update({piece.data(), static_cast<size_t>(in.gcount())});
-    bytes += in.gcount();
-    if (!meter.update(bytes)) return error(ErrorCode::kCancelled, "stopped");
-  }
-  if (in.bad()) return error(ErrorCode::kIo, "{}: cannot read", path.string());
-  return digest.finish();
-}
 
 // Everything about one pull; the store's lock is held.
 class Pull {
@@ -66,7 +51,7 @@ class Pull {
     if (entry_.size_bytes > 0 && size != entry_.size_bytes) return false;
     if (!entry_.sha256.empty()) {
       ProgressMeter meter(options_.progress, "verifying", 0, size);
-      BRIO_TRY(const std::string digest, digest_of(store_.path(entry_.name), meter));
+      BRIO_TRY(const std::string digest, sha256_of_file(store_.path(entry_.name), meter));
       return digest == entry_.sha256;
     }
     if (entry_.size_bytes > 0) return true;
