@@ -30,9 +30,7 @@ Result<std::optional<chat::Template>> load_chat_template(const weights::Checkpoi
   if (!source) return std::optional<chat::Template>();
   auto parsed = chat::Template::parse(std::move(*source));
   if (parsed.ok()) return std::optional<chat::Template>(std::move(parsed).value());
-  Error broken = std::move(parsed).error();
-  broken.message = fmt::format("{}: {}", checkpoint.path().string(), broken.message);
-  return broken;
+  return weights::in_file(checkpoint.path(), std::move(parsed).error());
 }
 
 Result<LoadedModel> load_model(const std::string& name_or_path, const LoadOptions& options) {

@@ -105,7 +105,7 @@ Result<TokenizerSpec> read_vocabulary(const weights::Checkpoint& checkpoint) {
                    checkpoint.path().string());
     }
     auto spec = read_gguf(checkpoint.metadata());
-    if (!spec.ok()) return Error{spec.error().code, checkpoint.path().string() + ": " + spec.error().message, {}};
+    if (!spec.ok()) return weights::in_file(checkpoint.path(), std::move(spec).error());
     return spec;
   }
   BRIO_TRY(const std::string vocabulary, checkpoint.folder_file("tokenizer.json"));

@@ -32,10 +32,7 @@ Conversion gguf_conversion(std::string_view architecture, std::string_view name)
 // Errors about keys name the file, too.
 template <typename T>
 Result<T> named(Result<T> value, const std::filesystem::path& path) {
-  if (value.ok()) return value;
-  Error failure = std::move(value).error();
-  failure.message = fmt::format("{}: {}", path.string(), failure.message);
-  return failure;
+  return value.ok() ? std::move(value) : Result<T>(in_file(path, std::move(value).error()));
 }
 
 }  // namespace

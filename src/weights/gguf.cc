@@ -7,11 +7,6 @@
 namespace brio::weights {
 namespace {
 
-Error in_file(const std::filesystem::path& path, Error cause) {
-  cause.message = fmt::format("{}: {}", path.string(), cause.message);
-  return cause;
-}
-
 struct SplitName {
   std::string prefix;  // everything before "-00001-of-00003.gguf"
   int num_parts = 0;
@@ -38,6 +33,11 @@ std::optional<SplitName> parse_split_name(const std::filesystem::path& path) {
 }
 
 }  // namespace
+
+Error in_file(const std::filesystem::path& path, Error cause) {
+  cause.message = fmt::format("{}: {}", path.string(), cause.message);
+  return cause;
+}
 
 Result<Gguf> Gguf::open(const std::filesystem::path& path) {
   Gguf gguf;

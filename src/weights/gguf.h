@@ -47,6 +47,9 @@ struct GgufPart {
   static Result<GgufPart> parse(std::span<const std::byte> bytes);
 };
 
+// The same error, its message opening with the file's path.
+Error in_file(const std::filesystem::path& path, Error cause);
+
 class Gguf {
  public:
   // `path` is a whole file, or any part NAME-0000I-of-0000N.gguf of a split one: all parts must lie beside it.

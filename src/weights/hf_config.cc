@@ -17,10 +17,11 @@ struct Family {
   std::string_view class_name;
   std::string_view architecture;
   std::string_view activation;
+  bool all_windows = false;  // sliding_window, where given, holds for every layer
 };
 constexpr Family kFamilies[] = {
     {"LlamaForCausalLM", "llama", "silu"},
-    {"MistralForCausalLM", "llama", "silu"},
+    {"MistralForCausalLM", "llama", "silu", true},
     {"Qwen2ForCausalLM", "qwen2", "silu"},
     {"Qwen3ForCausalLM", "qwen3", "silu"},
     {"Gemma3ForCausalLM", "gemma3", "gelu_pytorch_tanh"},
@@ -93,7 +94,7 @@ class Fields {
 struct Translation {
   Fields in;
   TranslatedConfig& out;
-  std::string_view class_name;
+  const Family& family;
 
   std::string key(std::string_view name) const { return fmt::format("{}.{}", out.architecture, name); }
   Result<std::optional<uint64_t>> copy_natural(std::string_view field, std::string_view name) {
@@ -256,7 +257,7 @@ Result<std::vector<bool>> window_layers(const Translation& t, uint64_t num_layer
     for (size_t i = 0; i < num_layers; ++i) windowed[i] = (i + 1) % *pattern != 0;
     return windowed;
   }
-  if (t.out.architecture == "llama") return std::vector<bool>(num_layers, t.class_name == "MistralForCausalLM");
+  if (t.out.architecture == "llama") return std::vector<bool>(num_layers, t.family.all_windows);
   BRIO_TRY(std::optional<bool> use, t.in.boolean("use_sliding_window"));
   if (!use.value_or(false)) return windowed;
   BRIO_TRY(std::optional<uint64_t> first, t.in.natural("max_window_layers"));
@@ -336,8 +337,8 @@ Result<TranslatedConfig> translate_config(const json::object& config, const json
   if (!out.known) return out;
   const json::object* text = Fields(config).object("text_config");
   const json::object merged = with_defaults(text != nullptr ? *text : config, out.architecture);
-  Translation t{Fields(merged), out, class_label};
-  BRIO_TRY_OK(check_supported(t.in, *family));
+  Translation t{Fields(merged), out, *family};
+  BRIO_TRY_OK(check_supported(t.in, t.family));
   BRIO_TRY_OK(translate_shape(t));
   for (const auto& [field, name] : {std::pair{"rms_norm_eps", "attention.layer_norm_rms_epsilon"},
                                     {"attn_logit_softcapping", "attn_logit_softcapping"},
