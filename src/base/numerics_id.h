@@ -3,5 +3,5 @@
 #pragma once
 
 namespace brio {
-inline constexpr int kNumericsId = 1;
+inline constexpr int kNumericsId = 2;
 }

@@ -12,7 +12,7 @@ using weights::Checkpoint;
 constexpr uint64_t kMaxLayers = 1024;
 constexpr uint64_t kMaxWidth = 1 << 20;
 constexpr uint64_t kMaxHeads = 4096;
-constexpr uint64_t kMaxHeadDim = 512;  // what the attention kernels have room for
+constexpr uint64_t kMaxHeadDim = ops::kMaxHeadDim;
 constexpr uint64_t kMaxContext = uint64_t{1} << 24;
 
 Error bad_key(const Checkpoint& checkpoint, std::string_view key, std::string_view why) {

@@ -17,6 +17,7 @@ using tensor::KvLayerView;
 using tensor::KvSpec;
 using tensor::KvType;
 static_assert(kBlockTokens == kernels::kTileTokens);
+static_assert(kMaxHeadDim == kernels::kMaxHeadDim);
 
 // Below this many floats (rope) or multiply-adds (attention) a call runs on the caller alone: about 2 us of one core, what
 // waking the others costs.
@@ -280,6 +281,7 @@ void CpuOps::attention(const Rows& q, const StepRows& step, const AttentionShape
   } else {
     pool_.run(work);
   }
+  out.storage()->set_rests(rows_at_position_0(step.rows), num_rows);
   pool_.parallel_for(num_rows, kStoreRows, [&](int begin, int end) {
     for (int r = begin; r < end; ++r) {
       const size_t width = static_cast<size_t>(q.width());

@@ -21,6 +21,10 @@ int64_t panel_bytes(const Weight& weight) {
   return kernels::panel_bytes(weight.format(), static_cast<int>(weight.cols()));
 }
 
+bool reads_s8(const Weight& weight) {
+  return weight.input_form() == tensor::InputForms::kS8;
+}
+
 // Panels that a thread claims at a time: about kChunkBytes of weights, so that a claim costs nothing beside them, but
 // at least kChunksPerThread claims a thread, so that a slow or late thread is not waited for.
 constexpr int64_t kChunkBytes = 128 * 1024;
@@ -51,18 +55,15 @@ struct LinearPlan {
   const std::byte* panels = nullptr;
   int64_t panel_bytes = 0;
   int k = 0;
+  bool reads_s8 = true;
   int num_panels = 0;
   int panels_per_chunk = 1;
-  bool pairs = false;  // the input's rows are s8 pairs
   kernels::LinearOutput out;
   int num_chunks() const { return (num_panels + panels_per_chunk - 1) / panels_per_chunk; }
 };
 
-LinearPlan plan_task(const kernels::KernelTable& table, const LinearTask& task, const Activation::Storage& in,
-                     int num_rows, int num_threads) {
+LinearPlan plan_task(const kernels::KernelTable& table, const LinearTask& task, int num_rows, int num_threads) {
   const Weight& weight = *task.weight;
-  const bool pairs = in.images == 2 && weight.input_form() == tensor::InputForms::kS8;
-  BRIO_CHECK(!pairs || (task.bias == nullptr && task.store == Store::kReplace), "pairs feed the LM head");
   BRIO_CHECK(task.y->width() == weight.rows() && num_rows <= task.y->max_rows() &&
                  (task.bias == nullptr || task.bias->size() == weight.rows()),
              "linear of {} x {} into {} of {} columns", weight.rows(), weight.cols(), num_rows, task.y->width());
@@ -72,9 +73,9 @@ LinearPlan plan_task(const kernels::KernelTable& table, const LinearTask& task, 
       weight.panels(),
       panel_bytes(weight),
       static_cast<int>(weight.cols()),
+      reads_s8(weight),
       kernels::num_panels(weight.rows()),
       panels_per_chunk(weight, num_threads),
-      pairs,
       {y.data, y.stride, task.bias == nullptr ? nullptr : task.bias->values().data(),
        task.store == Store::kAdd ? kernels::Write::kAdd : kernels::Write::kReplace, static_cast<int>(weight.rows())}};
 }
@@ -86,37 +87,38 @@ kernels::LinearOutput columns_from(kernels::LinearOutput out, int column) {
   return out;
 }
 
-// Panels [begin, begin + count) of a task whose input rows are pairs: both images in one pass over the weights, then
-// y = image + rest.
-void run_pairs(const LinearPlan& plan, int begin, int count, const kernels::LinearInput& x, int num_rows) {
-  constexpr int kScratchElements = 16384;  // 64 KiB
-  thread_local std::vector<float> scratch;
-  const int at_once = std::clamp(kScratchElements / (2 * num_rows * kPanelRows), 1, count);
-  const int width = at_once * kPanelRows;
-  scratch.resize(std::max(scratch.size(), static_cast<size_t>(2) * num_rows * width));
-  for (int panel = begin; panel < begin + count; panel += at_once) {
-    const int panels = std::min(at_once, begin + count - panel);
-    const int first = panel * kPanelRows;
-    const int columns = std::min(panels * kPanelRows, plan.out.columns - first);
-    plan.kernel({plan.panels + panel * plan.panel_bytes, panels}, plan.k, x, 2 * num_rows,
-                {scratch.data(), width, nullptr, kernels::Write::kReplace, columns});
-    for (int r = 0; r < num_rows; ++r) {
-      const float* image = &scratch[static_cast<size_t>(2 * r) * width];
-      float* y = plan.out.y + r * plan.out.stride + first;
-      for (int c = 0; c < columns; ++c) y[c] = image[c] + image[width + c];
-    }
+// A kernel over the panels that a claim or a tile covers.
+struct Panels {
+  kernels::LinearKernels::Linear kernel;
+  kernels::PanelRange range;
+  int k;
+  bool reads_s8;  // else the input's rows are exact enough to have no rest
+};
+
+// Rows [row, row + num_rows) of the input into out.y, whose first row is `row`: y = W x (or y += W x), then y += W rest for
+// the rows that have one. The second pass finds the panels in cache.
+void project(const Panels& p, const Activation::Storage& in, int row, int num_rows, const kernels::LinearOutput& out) {
+  p.kernel(p.range, p.k, in.input(row), num_rows, out);
+  if (!p.reads_s8) return;
+  const std::vector<int32_t>& rests = in.rest_rows;
+  auto rest = std::lower_bound(rests.begin(), rests.end(), row);
+  while (rest != rests.end() && *rest < row + num_rows) {
+    auto last = rest + 1;  // rests of neighbouring rows together
+    while (last != rests.end() && *last < row + num_rows && *last == last[-1] + 1) ++last;
+    const int index = static_cast<int>(rest - rests.begin());
+    p.kernel(p.range, p.k, in.input(in.max_rows + index), static_cast<int>(last - rest),
+             {out.y + (*rest - row) * out.stride, out.stride, nullptr, kernels::Write::kAdd, out.columns});
+    rest = last;
   }
 }
 
 void run_chunk(std::span<const LinearPlan> plans, int chunk, const Activation::Storage& in, int num_rows) {
-  const kernels::LinearInput x = in.input(0);
   for (const LinearPlan& plan : plans) {
     if (chunk < plan.num_chunks()) {
       const int begin = chunk * plan.panels_per_chunk;
       const int count = std::min(plan.panels_per_chunk, plan.num_panels - begin);
-      if (plan.pairs) return run_pairs(plan, begin, count, x, num_rows);
-      return plan.kernel({plan.panels + begin * plan.panel_bytes, count}, plan.k, x, num_rows,
-                         columns_from(plan.out, begin * kPanelRows));
+      return project({plan.kernel, {plan.panels + begin * plan.panel_bytes, count}, plan.k, plan.reads_s8}, in, 0,
+                     num_rows, columns_from(plan.out, begin * kPanelRows));
     }
     chunk -= plan.num_chunks();
   }
@@ -132,6 +134,7 @@ struct Projection {
   kernels::LinearKernels::Linear kernel;
   const std::byte* panels;
   int64_t panel_bytes;
+  bool reads_s8;
 };
 
 struct GatedPlan {
@@ -150,13 +153,12 @@ void gated_tile(const GatedPlan& plan, const kernels::QuantizeKernels& quantize,
   const int first = begin * kPanelRows;
   const int width = (end - begin) * kPanelRows;
   const int columns = std::min(width, plan.columns - first);
-  const kernels::LinearInput x = in.input(row);
-  const auto project = [&](const Projection& p, float* y) {
-    p.kernel({p.panels + begin * p.panel_bytes, end - begin}, plan.k, x, num_rows,
-             {y, width, nullptr, kernels::Write::kReplace, columns});
+  const auto run = [&](const Projection& p, float* y) {
+    project({p.kernel, {p.panels + begin * p.panel_bytes, end - begin}, plan.k, p.reads_s8}, in, row, num_rows,
+            {y, width, nullptr, kernels::Write::kReplace, columns});
   };
-  project(plan.gate, gate);
-  project(plan.up, up);
+  run(plan.gate, gate);
+  run(plan.up, up);
   for (int r = 0; r < num_rows; ++r) {
     float* values = gate + r * width;
     plan.multiply(values, up + r * width, columns, values);
@@ -169,6 +171,7 @@ void gated_tile(const GatedPlan& plan, const kernels::QuantizeKernels& quantize,
 void CpuOps::embed(const Weight& table, std::span<const Row> rows, float scale, Rows& x) {
   BRIO_CHECK(table.cols() == x.width() && static_cast<int>(rows.size()) <= x.max_rows(), "embed {} rows of {} into {}",
              rows.size(), table.cols(), x.width());
+  x.storage()->first_rows = rows_at_position_0(rows);
   constexpr int kRowsAtATime = 8;
   const int width = x.width();
   pool_.parallel_for(static_cast<int>(rows.size()), kRowsAtATime, [&](int begin, int end) {
@@ -188,7 +191,7 @@ void CpuOps::linear(const Activation& in, int num_rows, std::span<const LinearTa
   int num_chunks = 0;
   for (const LinearTask& task : tasks) {
     check_input(in, num_rows, *task.weight);
-    plans.push_back(plan_task(kernels_, task, *in.storage(), num_rows, pool_.num_threads()));
+    plans.push_back(plan_task(kernels_, task, num_rows, pool_.num_threads()));
     num_chunks += plans.back().num_chunks();
   }
   pool_.parallel_for(num_chunks, 1, [&](int begin, int end) {
@@ -202,14 +205,14 @@ void CpuOps::gated_linear(const Activation& in, int num_rows, const Weight& gate
   if (num_rows == 0) return;
   check_input(in, num_rows, gate);
   check_input(in, num_rows, up);
-  BRIO_CHECK(in.storage()->images == 1, "pairs feed the LM head");
   BRIO_CHECK(gate.rows() == up.rows() && out.width() == gate.rows() && num_rows <= out.max_rows(),
              "gated linear of {} and {} columns into {}", gate.rows(), up.rows(), out.width());
-  const GatedPlan plan = {{kernel_of(kernels_, gate), gate.panels(), panel_bytes(gate)},
-                          {kernel_of(kernels_, up), up.panels(), panel_bytes(up)},
+  const GatedPlan plan = {{kernel_of(kernels_, gate), gate.panels(), panel_bytes(gate), reads_s8(gate)},
+                          {kernel_of(kernels_, up), up.panels(), panel_bytes(up), reads_s8(up)},
                           static_cast<int>(gate.cols()),
                           static_cast<int>(gate.rows()),
                           f == Nonlinearity::kSilu ? kernels_.rows.silu_multiply : kernels_.rows.gelu_tanh_multiply};
+  out.storage()->set_rests(in.storage()->rest_rows, num_rows);
   const int num_panels = kernels::num_panels(gate.rows());
   const int units = (num_panels + kUnit - 1) / kUnit;
   const int row_tiles = (num_rows + kTileMostRows - 1) / kTileMostRows;

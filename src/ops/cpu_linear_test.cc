@@ -2,7 +2,9 @@
 // specification.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <vector>
 
@@ -52,9 +54,10 @@ struct TestWeight {
 
 // An OpSet, and rows of x normalised into an activation that has every form.
 struct Bench {
-  Bench(Isa isa, int threads, int num_rows, int k)
+  Bench(Isa isa, int threads, int num_rows, int k, std::vector<int32_t> first_rows = {})
       : pool(threads), ops(CpuOps::create(pool, isa, Numerics::kDefault).value()), rows(num_rows) {
     x = ops->make_rows(num_rows, k).value();
+    x.storage()->first_rows = std::move(first_rows);
     using tensor::InputForms;
     in = ops->make_activation(num_rows, k, InputForms::kS8 | InputForms::kBF16 | InputForms::kF32).value();
     Rng rng(5);
@@ -156,7 +159,7 @@ TEST(CpuLinearTest, GatedLinearEqualsItsParts) {
     for (const int rows : {1, 3, 140}) {
       for (const Isa isa : isas_here()) {
         if (isa == Isa::kScalar && n > 100) continue;
-        Bench bench(isa, 2, rows, kK);
+        Bench bench(isa, 2, rows, kK, {0, 1, 70, 139});
         const TestWeight gate(DType::kQ4_K, n, kK, 1);
         const TestWeight up(DType::kQ6_K, n, kK, 2);
         Rows gate_rows = bench.ops->make_rows(rows, n).value();
@@ -167,6 +170,7 @@ TEST(CpuLinearTest, GatedLinearEqualsItsParts) {
         const InputForms forms = InputForms::kS8 | InputForms::kBF16 | InputForms::kF32;
         Activation expected = bench.ops->make_activation(rows, n, forms).value();
         Activation actual = bench.ops->make_activation(rows, n, forms).value();
+        expected.storage()->set_rests(bench.in.storage()->rest_rows, rows);
         std::vector<float> product(n);
         const int64_t passes = bench.ops->weight_passes();
         for (const Nonlinearity f : {Nonlinearity::kSilu, Nonlinearity::kGeluTanh}) {
@@ -188,12 +192,67 @@ TEST(CpuLinearTest, GatedLinearEqualsItsParts) {
   }
 }
 
+// One massive activation: it takes a group's whole scale, and what is left of its neighbours is in the rest.
+TEST(CpuLinearTest, RowsAtPositionZeroKeepWhatQuantisingLeft) {
+  constexpr int kK = 256;
+  constexpr int kN = 50;
+  constexpr int kRows = 9;
+  const std::vector<int32_t> first_rows = {0, 3, 4, 8};
+  const TestWeight w(DType::kQ8_0, kN, kK, 6);
+  const TestWeight half(DType::kBF16, kN, kK, 7);  // reads the exact form: no rest is added
+  std::vector<float> matrix(static_cast<size_t>(kN) * kK);
+  for (int n = 0; n < kN; ++n) kernels::unpack_row(w.weight.format(), w.weight.panels(), kK, n, &matrix[n * kK]);
+  for (const Isa isa : isas_here()) {
+    for (const int threads : {1, 3}) {
+      const auto run = [&](const TestWeight& weight, const std::vector<int32_t>& first) {
+        Bench bench(isa, threads, kRows, kK, first);
+        for (int r = 0; r < kRows; ++r) bench.x.storage()->row(r)[37] = 5000.0F;
+        bench.ops->norm(bench.x, kRows, bench.norm, kEpsilon, bench.in);
+        Rows y = bench.ops->make_rows(kRows, kN).value();
+        const tensor::Vector bias(std::vector<float>(kN, 0.5F));
+        const LinearTask tasks[] = {{&weight.weight, &bias, &y}};
+        bench.ops->linear(bench.in, kRows, tasks);
+        bench.ops->linear(bench.in, kRows, std::vector<LinearTask>{{&weight.weight, nullptr, &y, Store::kAdd}});
+        std::vector<float> normed;
+        for (int r = 0; r < kRows; ++r) {
+          const float* row = bench.in.storage()->f32 + r * bench.in.storage()->stride;
+          normed.insert(normed.end(), row, row + kK);
+        }
+        return std::pair(values_of(*bench.ops, y, kRows), normed);
+      };
+      const auto [with, x] = run(w, first_rows);
+      const auto [without, same_x] = run(w, {});
+      EXPECT_TRUE(same_bits(x, same_x));
+      for (int r = 0; r < kRows; ++r) {
+        const bool first = std::ranges::find(first_rows, r) != first_rows.end();
+        double error = 0.0;
+        double plain_error = 0.0;
+        for (int n = 0; n < kN; ++n) {
+          double exact = 0.0;
+          for (int k = 0; k < kK; ++k) exact += double{matrix[n * kK + k]} * x[r * kK + k];
+          exact = 2.0 * exact + 0.5;
+          error += std::abs(with[r * kN + n] - exact);
+          plain_error += std::abs(without[r * kN + n] - exact);
+          if (!first) {
+            ASSERT_EQ(with[r * kN + n], without[r * kN + n]) << r;
+          }
+        }
+        EXPECT_GT(plain_error, 0.0);
+        if (first) {
+          EXPECT_LT(error, plain_error / 50) << "row " << r;
+        }
+      }
+      EXPECT_TRUE(same_bits(run(half, first_rows).first, run(half, {}).first));
+    }
+  }
+}
+
 TEST(CpuLinearTest, EmbeddingIsTheScaledRowOfTheTable) {
   constexpr int kK = 288;
   const TestWeight table(DType::kQ8_0, 50, kK, 4);
   Bench bench(Isa::kScalar, 2, 20, kK);
   std::vector<Row> rows(20);
-  for (int i = 0; i < 20; ++i) rows[i].token = (i * 7) % 50;
+  for (int i = 0; i < 20; ++i) rows[i] = {.token = (i * 7) % 50, .position = i % 10};
   bench.ops->embed(table.weight, rows, 3.0F, bench.x);
   std::vector<float> expected(kK);
   for (int i = 0; i < 20; ++i) {
@@ -201,6 +260,7 @@ TEST(CpuLinearTest, EmbeddingIsTheScaledRowOfTheTable) {
     const auto actual = bench.ops->read(bench.x, i);
     for (int j = 0; j < kK; ++j) ASSERT_EQ(actual[j], 3.0F * expected[j]);
   }
+  EXPECT_EQ(bench.x.storage()->first_rows, (std::vector<int32_t>{0, 10}));
 }
 
 TEST(CpuLinearTest, NaNInARowReachesItsOutputsAndNoOther) {

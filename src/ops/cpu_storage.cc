@@ -1,6 +1,8 @@
 #include "ops/cpu_storage.h"
 
 #include <algorithm>
+#include <iterator>
+#include <numeric>
 
 namespace brio::ops {
 
@@ -8,7 +10,7 @@ using tensor::InputForms;
 
 namespace {
 
-// The second image of a pair: x - value * scale, quantised. A group with scale NaN (x not finite) stays NaN.
+// The second image of a row: x - value * scale, quantised. A group with scale NaN (x not finite) stays NaN.
 void store_rest(const kernels::QuantizeKernels& kernels, const float* x, int k, const kernels::QuantizedRow& image,
                 const kernels::QuantizedRow& out) {
   float rest[kernels::kGroup];
@@ -22,12 +24,35 @@ void store_rest(const kernels::QuantizeKernels& kernels, const float* x, int k, 
 
 }  // namespace
 
+std::vector<int32_t> rows_at_position_0(std::span<const Row> rows) {
+  std::vector<int32_t> out;
+  for (size_t r = 0; r < rows.size(); ++r) {
+    if (rows[r].position == 0) out.push_back(static_cast<int32_t>(r));
+  }
+  return out;
+}
+
+void Activation::Storage::set_rests(std::span<const int32_t> first_rows, int num_rows) {
+  rest_rows.clear();
+  if (all_rests) {
+    rest_rows.resize(static_cast<size_t>(num_rows));
+    std::iota(rest_rows.begin(), rest_rows.end(), 0);
+    return;
+  }
+  std::copy_if(first_rows.begin(), first_rows.end(), std::back_inserter(rest_rows),
+               [num_rows](int32_t row) { return row < num_rows; });
+}
+
 void Activation::Storage::store(const kernels::QuantizeKernels& kernels, int r, int column, std::span<const float> x) {
   const int k = static_cast<int>(x.size());
   if (values != nullptr) {
     const kernels::QuantizedRow image = quantized_row(r).at(column);
     kernels.quantize_row(x.data(), k, image);
-    if (images == 2) store_rest(kernels, x.data(), k, image, quantized_row(r, 1).at(column));
+    const auto rest = std::lower_bound(rest_rows.begin(), rest_rows.end(), r);
+    if (rest != rest_rows.end() && *rest == r) {
+      const int row = max_rows + static_cast<int>(rest - rest_rows.begin());
+      store_rest(kernels, x.data(), k, image, quantized_row(row).at(column));
+    }
   }
   if (bf16 != nullptr) kernels.round_row_bf16(x.data(), k, bf16 + r * stride + column);
   if (f32 != nullptr) {
@@ -48,10 +73,11 @@ Result<std::shared_ptr<Rows::Storage>> make_rows_storage(int max_rows, int width
 Result<std::shared_ptr<Activation::Storage>> make_activation_storage(int max_rows, int width, InputForms forms) {
   auto storage = std::make_shared<Activation::Storage>();
   storage->width = width;
+  storage->max_rows = max_rows;
   storage->stride = kernels::row_stride(width);
   const size_t count = static_cast<size_t>(max_rows) * storage->stride;  // a multiple of 64: every part stays aligned
-  storage->images = contains(forms, InputForms::kS8Pair) ? 2 : 1;
-  const size_t s8_bytes = contains(forms, InputForms::kS8 | InputForms::kS8Pair) ? count * storage->images : 0;
+  storage->all_rests = contains(forms, InputForms::kS8Pair);
+  const size_t s8_bytes = contains(forms, InputForms::kS8 | InputForms::kS8Pair) ? 2 * count : 0;
   const size_t scale_bytes = s8_bytes / kernels::kGroup * sizeof(float);
   const size_t sum_bytes = s8_bytes / (kernels::kGroup / 2) * sizeof(int16_t);
   const size_t bf16_bytes = contains(forms, InputForms::kBF16) ? count * sizeof(uint16_t) : 0;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "base/arena.h"
 #include "kernels/linear.h"
@@ -11,34 +12,44 @@
 
 namespace brio::ops {
 
+// Indices of the rows at position 0, ascending.
+std::vector<int32_t> rows_at_position_0(std::span<const Row> rows);
+
 struct Rows::Storage {
   AlignedBuffer buffer;
-  float* data = nullptr;  // [max_rows][stride]
-  ptrdiff_t stride = 0;   // kernels::row_stride(width): rows start 64-byte aligned
+  float* data = nullptr;            // [max_rows][stride]
+  ptrdiff_t stride = 0;             // kernels::row_stride(width): rows start 64-byte aligned
+  std::vector<int32_t> first_rows;  // after embed(): the rows at position 0, ascending
   float* row(int r) const { return data + r * stride; }
 };
 
-// Only the forms asked for have memory; the others are null. All forms share one stride, in elements.
+// Only the forms asked for have memory; the others are null. All forms share one stride, in elements. The s8 form has two
+// images of some rows: the value's, and in row max_rows + i that of what quantising row rest_rows[i] left over.
 struct Activation::Storage {
   AlignedBuffer buffer;
   int width = 0;
-  ptrdiff_t stride = 0;      // kernels::row_stride(width)
-  int images = 1;            // s8 rows per row: 2 for a pair, the value's image and then that of the rest
-  int8_t* values = nullptr;  // s8   [max_rows * images][stride]
-  float* scales = nullptr;   //      [max_rows * images][stride / 32]
-  int16_t* sums = nullptr;   //      [max_rows * images][stride / 16]
-  uint16_t* bf16 = nullptr;  // bf16 [max_rows][stride]
-  float* f32 = nullptr;      // fp32 [max_rows][stride]
+  int max_rows = 0;
+  ptrdiff_t stride = 0;            // kernels::row_stride(width)
+  bool all_rests = false;          // every row has a rest (InputForms::kS8Pair); else those at position 0
+  std::vector<int32_t> rest_rows;  // ascending; set before the rows are stored
+  int8_t* values = nullptr;        // s8   [2 * max_rows][stride]
+  float* scales = nullptr;         //      [2 * max_rows][stride / 32]
+  int16_t* sums = nullptr;         //      [2 * max_rows][stride / 16]
+  uint16_t* bf16 = nullptr;        // bf16 [max_rows][stride]
+  float* f32 = nullptr;            // fp32 [max_rows][stride]
+
+  // Says which of num_rows rows have a rest: those at position 0, or all.
+  void set_rests(std::span<const int32_t> first_rows, int num_rows);
 
   // Writes columns [column, column + x.size()) of row r in every form; column is a multiple of 32, and so is the size
   // unless the columns are the row's last. Any thread, one thread per 32 columns.
   void store(const kernels::QuantizeKernels& kernels, int r, int column, std::span<const float> x);
 
-  kernels::QuantizedRow quantized_row(int r, int image = 0) const {
-    const ptrdiff_t at = (static_cast<ptrdiff_t>(r) * images + image) * stride;
+  kernels::QuantizedRow quantized_row(int r) const {
+    const ptrdiff_t at = r * stride;
     return {values + at, scales + at / kernels::kGroup, sums + at / (kernels::kGroup / 2)};
   }
-  // Rows from `first` on, as kernels read them. Null pointers stay null.
+  // Rows from `first` on, as kernels read them; rests start at row max_rows. Null pointers stay null.
   kernels::LinearInput input(int first) const {
     const ptrdiff_t k = first * stride;
     const kernels::QuantizedRow row = values != nullptr ? quantized_row(first) : kernels::QuantizedRow{};

@@ -37,6 +37,7 @@ class Rows {
 };
 
 // The input of linear layers, [max_rows, width], in every form that its consumers read (s8 with scales, bf16, fp32).
+// Rows at position 0, known from embed() and the step on, are kept more exactly in s8 (tensor::InputForms).
 class Activation {
  public:
   struct Storage;
@@ -62,6 +63,8 @@ struct LinearTask {
   Rows* y;                               // [num_rows, N]
   Store store = Store::kReplace;         // kAdd: y += W x (residual)
 };
+
+inline constexpr int kMaxHeadDim = 512;  // what every device's attention has room for
 
 struct AttentionShape {
   int num_heads = 0;  // query heads, a multiple of the spec's num_kv_heads

@@ -14,10 +14,11 @@
 
 namespace brio::tensor {
 
-// What a weight reads its inputs as; a bit set, so that one Activation can serve weights of mixed types. kS8Pair is s8
-// twice, the value and what quantising it left over: 15 bits for weights that read s8, at twice the integer work. The LM
-// head's input has it: there the error would reach the logits at once (mean KL of the whole model a quarter lower), and a
-// step reads the head for few rows.
+// What a weight reads its inputs as; a bit set, so that one Activation can serve weights of mixed types. Of kS8, rows
+// at position 0 keep two images, the value's and that of what quantising it left over: 15 bits at twice the integer work.
+// The first token's massive activations (Sun et al. 2024) would drown their neighbours in one. kS8Pair is two images of
+// every row, for the LM head's input: there the error would reach the logits at once (mean KL of the whole model a quarter
+// lower), and a step reads the head for few rows.
 enum class InputForms : uint8_t { kNone = 0, kS8 = 1, kBF16 = 2, kF32 = 4, kS8Pair = 8 };
 constexpr InputForms operator|(InputForms a, InputForms b) {
   return static_cast<InputForms>(static_cast<uint8_t>(a) | static_cast<uint8_t>(b));
