@@ -81,9 +81,11 @@ class Fields {
     if (value->is_bool()) return std::optional(value->get_bool());
     return error(ErrorCode::kInvalidFile, "field '{}' is not true or false", name);
   }
-  const json::object* object(std::string_view name) const {
+  Result<const json::object*> object(std::string_view name) const {  // null if absent
     const json::value* value = find(name);
-    return value == nullptr ? nullptr : value->if_object();
+    if (value == nullptr) return nullptr;
+    if (value->is_object()) return &value->get_object();
+    return error(ErrorCode::kInvalidFile, "field '{}' is no object", name);
   }
 
  private:
@@ -203,14 +205,17 @@ Result<void> translate_rope_scaling(Translation& t, const Fields& scaling) {
 // Older files have rope_theta and rope_scaling; newer ones rope_parameters, for Gemma 3 one per layer type.
 Result<void> translate_rope(Translation& t) {
   const json::object none;
-  const json::object* parameters = t.in.object("rope_parameters");
-  const json::object* global = parameters;
+  BRIO_TRY(const json::object* global, t.in.object("rope_parameters"));
   const json::object* local = &none;
-  if (parameters != nullptr && Fields(*parameters).object("full_attention") != nullptr) {
-    global = Fields(*parameters).object("full_attention");
-    local = Fields(*parameters).object("sliding_attention");
-    if (local == nullptr)
-      return error(ErrorCode::kInvalidFile, "field 'rope_parameters': 'sliding_attention' is missing");
+  if (global != nullptr) {
+    const Fields parameters(*global);
+    BRIO_TRY(const json::object* full, parameters.object("full_attention"));
+    if (full != nullptr) {
+      global = full;
+      BRIO_TRY(local, parameters.object("sliding_attention"));
+      if (local == nullptr)
+        return error(ErrorCode::kInvalidFile, "field 'rope_parameters': 'sliding_attention' is missing");
+    }
   }
   const bool gemma = t.out.architecture == "gemma3";
   const Fields from = global != nullptr && Fields(*global).find("rope_theta") != nullptr ? Fields(*global) : t.in;
@@ -223,12 +228,8 @@ Result<void> translate_rope(Translation& t) {
     }
     t.out.keys.f32(t.key("rope.freq_base_swa"), static_cast<float>(local_theta.value_or(1e4)));
   }
-  for (const char* field : {"rope_scaling", "rope_parameters"}) {
-    const json::value* given = t.in.find(field);
-    if (given != nullptr && !given->is_object())
-      return error(ErrorCode::kInvalidFile, "field '{}' is no object", field);
-  }
-  const json::object* scaling = global != nullptr ? global : t.in.object("rope_scaling");
+  BRIO_TRY(const json::object* scaling, t.in.object("rope_scaling"));
+  if (global != nullptr) scaling = global;
   return scaling == nullptr ? Result<void>() : translate_rope_scaling(t, Fields(*scaling));
 }
 
@@ -335,7 +336,7 @@ Result<TranslatedConfig> translate_config(const json::object& config, const json
   out.architecture = out.known ? std::string(family->architecture) : class_label;
   out.keys.string("general.architecture", out.architecture);
   if (!out.known) return out;
-  const json::object* text = Fields(config).object("text_config");
+  BRIO_TRY(const json::object* text, Fields(config).object("text_config"));
   const json::object merged = with_defaults(text != nullptr ? *text : config, out.architecture);
   Translation t{Fields(merged), out, *family};
   BRIO_TRY_OK(check_supported(t.in, t.family));

@@ -174,6 +174,9 @@ TEST(HfConfig, NamesTheFieldAtFault) {
       {"num_hidden_layers", 1000000000000},
       {"rms_norm_eps", "small"},
       {"rope_theta", json::array{}},
+      {"rope_scaling", "linear"},
+      {"rope_parameters", 3},
+      {"text_config", 7},
       {"mlp_bias", true},
       {"hidden_act", "relu"},
       {"quantization_config", json::object{{"bits", 4}}},
@@ -187,6 +190,9 @@ TEST(HfConfig, NamesTheFieldAtFault) {
     EXPECT_NE(keys_of(config)["error"].find("'" + field + "'"), std::string::npos) << field << " = " << value;
   }
   json::object config = base_config("LlamaForCausalLM");
+  config["rope_parameters"] = json::object{{"full_attention", true}};
+  EXPECT_NE(keys_of(config)["error"].find("'full_attention' is no object"), std::string::npos);
+  config = base_config("LlamaForCausalLM");
   config["num_hidden_layers"] = 4000000000;
   config["sliding_window"] = 4;
   EXPECT_NE(keys_of(config)["error"].find("'num_hidden_layers' is 4000000000"), std::string::npos);
