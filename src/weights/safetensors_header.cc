@@ -123,6 +123,7 @@ Result<SafetensorsTensor> check_entry(const Entry& entry, std::span<const std::b
 Result<void> check_tiling(const std::vector<SafetensorsTensor>& tensors, std::span<const std::byte> data,
                           uint64_t data_start) {
   std::vector<const SafetensorsTensor*> order;
+  order.reserve(tensors.size());
   for (const SafetensorsTensor& tensor : tensors) order.push_back(&tensor);
   std::sort(order.begin(), order.end(), [](auto* a, auto* b) { return a->data < b->data; });
   const std::byte* expected = data.data();
