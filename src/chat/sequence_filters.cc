@@ -62,7 +62,8 @@ Result<Value> map_attribute(Interpreter& in, const Value& list, const Arguments&
   for (const Value& item : list.items()) {
     BRIO_TRY_OK(in.budget().spend(1));
     BRIO_TRY(Value value, path_of(in, item, *bound[0]));
-    mapped.push_back(value.is_undefined() && has_default ? *bound[1] : std::move(value));
+    if (value.is_undefined() && has_default) value = *bound[1];
+    mapped.push_back(std::move(value));
   }
   return generator(in, std::move(mapped));
 }

@@ -114,6 +114,7 @@ Result<std::unique_ptr<Engine>> Engine::create(model::Model& model, const tokeni
     return error(ErrorCode::kInvalidArgument, "a chunk of {} tokens", options.chunking.size);
   }
   std::vector<tensor::KvSpec> specs;
+  specs.reserve(static_cast<size_t>(model.config().num_layers));
   for (int layer = 0; layer < model.config().num_layers; ++layer) specs.push_back(model.kv_spec(layer));
   kv::KvOptions kv_options;
   kv_options.device = model.ops().device();
