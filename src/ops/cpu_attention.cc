@@ -281,7 +281,7 @@ void CpuOps::attention(const Rows& q, const StepRows& step, const AttentionShape
   } else {
     pool_.run(work);
   }
-  out.storage()->set_rests(rows_at_position_0(step.rows), num_rows);
+  out.storage()->start(num_rows, rows_at_position_0(step.rows));
   pool_.parallel_for(num_rows, kStoreRows, [&](int begin, int end) {
     for (int r = begin; r < end; ++r) {
       const size_t width = static_cast<size_t>(q.width());

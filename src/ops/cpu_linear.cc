@@ -87,26 +87,61 @@ kernels::LinearOutput columns_from(kernels::LinearOutput out, int column) {
   return out;
 }
 
-// A kernel over the panels that a claim or a tile covers.
+// A kernel and the panels that a claim or a tile covers.
 struct Panels {
   kernels::LinearKernels::Linear kernel;
-  kernels::PanelRange range;
+  const std::byte* first;
+  int64_t panel_bytes;
+  int count;
   int k;
   bool reads_s8;  // else the input's rows are exact enough to have no rest
 };
 
+// All rows and their rests, which follow them, in one pass over few panels at a time; then y = W x + W rest.
+void project_together(const Panels& p, const Activation::Storage& in, const kernels::LinearOutput& out) {
+  constexpr int kScratchElements = 16384;  // 64 KiB
+  alignas(64) thread_local float scratch[kScratchElements];
+  const int rows = in.num_rows + static_cast<int>(in.rest_rows.size());
+  const int at_once = std::clamp(kScratchElements / (rows * kPanelRows), 1, p.count);
+  const int width = at_once * kPanelRows;
+  for (int panel = 0; panel < p.count; panel += at_once) {
+    const int panels = std::min(at_once, p.count - panel);
+    const kernels::LinearOutput y = columns_from(out, panel * kPanelRows);
+    const int columns = std::min(panels * kPanelRows, y.columns);
+    p.kernel({p.first + panel * p.panel_bytes, panels}, p.k, in.input(0), rows,
+             {scratch, width, nullptr, kernels::Write::kReplace, columns});
+    auto rest = in.rest_rows.begin();
+    for (int r = 0; r < in.num_rows; ++r) {
+      const float* image = scratch + r * width;
+      float* row = y.y + r * y.stride;
+      for (int c = 0; c < columns; ++c) {  // the roundings of a kernel's own end
+        const float value = y.bias == nullptr ? image[c] : image[c] + y.bias[c];
+        row[c] = y.write == kernels::Write::kAdd ? row[c] + value : value;
+      }
+      if (rest == in.rest_rows.end() || *rest != r) continue;
+      const float* left_over = scratch + (in.num_rows + (rest - in.rest_rows.begin())) * width;
+      for (int c = 0; c < columns; ++c) row[c] += left_over[c];
+      ++rest;
+    }
+  }
+}
+
+constexpr int kMostRowsTogether = 128;
+
 // Rows [row, row + num_rows) of the input into out.y, whose first row is `row`: y = W x (or y += W x), then y += W rest for
-// the rows that have one. The second pass finds the panels in cache.
+// the rows that have one: in the same pass for few rows, else in a second one that finds the panels in cache.
 void project(const Panels& p, const Activation::Storage& in, int row, int num_rows, const kernels::LinearOutput& out) {
-  p.kernel(p.range, p.k, in.input(row), num_rows, out);
-  if (!p.reads_s8) return;
   const std::vector<int32_t>& rests = in.rest_rows;
   auto rest = std::lower_bound(rests.begin(), rests.end(), row);
-  while (rest != rests.end() && *rest < row + num_rows) {
+  const auto end = std::lower_bound(rest, rests.end(), row + num_rows);
+  const bool any = p.reads_s8 && rest != end;
+  if (any && num_rows == in.num_rows && num_rows <= kMostRowsTogether) return project_together(p, in, out);
+  p.kernel({p.first, p.count}, p.k, in.input(row), num_rows, out);
+  while (any && rest != end) {
     auto last = rest + 1;  // rests of neighbouring rows together
-    while (last != rests.end() && *last < row + num_rows && *last == last[-1] + 1) ++last;
-    const int index = static_cast<int>(rest - rests.begin());
-    p.kernel(p.range, p.k, in.input(in.max_rows + index), static_cast<int>(last - rest),
+    while (last != end && *last == last[-1] + 1) ++last;
+    const int first_rest = in.num_rows + static_cast<int>(rest - rests.begin());
+    p.kernel({p.first, p.count}, p.k, in.input(first_rest), static_cast<int>(last - rest),
              {out.y + (*rest - row) * out.stride, out.stride, nullptr, kernels::Write::kAdd, out.columns});
     rest = last;
   }
@@ -117,8 +152,9 @@ void run_chunk(std::span<const LinearPlan> plans, int chunk, const Activation::S
     if (chunk < plan.num_chunks()) {
       const int begin = chunk * plan.panels_per_chunk;
       const int count = std::min(plan.panels_per_chunk, plan.num_panels - begin);
-      return project({plan.kernel, {plan.panels + begin * plan.panel_bytes, count}, plan.k, plan.reads_s8}, in, 0,
-                     num_rows, columns_from(plan.out, begin * kPanelRows));
+      return project(
+          {plan.kernel, plan.panels + begin * plan.panel_bytes, plan.panel_bytes, count, plan.k, plan.reads_s8}, in, 0,
+          num_rows, columns_from(plan.out, begin * kPanelRows));
     }
     chunk -= plan.num_chunks();
   }
@@ -154,8 +190,8 @@ void gated_tile(const GatedPlan& plan, const kernels::QuantizeKernels& quantize,
   const int width = (end - begin) * kPanelRows;
   const int columns = std::min(width, plan.columns - first);
   const auto run = [&](const Projection& p, float* y) {
-    project({p.kernel, {p.panels + begin * p.panel_bytes, end - begin}, plan.k, p.reads_s8}, in, row, num_rows,
-            {y, width, nullptr, kernels::Write::kReplace, columns});
+    project({p.kernel, p.panels + begin * p.panel_bytes, p.panel_bytes, end - begin, plan.k, p.reads_s8}, in, row,
+            num_rows, {y, width, nullptr, kernels::Write::kReplace, columns});
   };
   run(plan.gate, gate);
   run(plan.up, up);
@@ -212,7 +248,7 @@ void CpuOps::gated_linear(const Activation& in, int num_rows, const Weight& gate
                           static_cast<int>(gate.cols()),
                           static_cast<int>(gate.rows()),
                           f == Nonlinearity::kSilu ? kernels_.rows.silu_multiply : kernels_.rows.gelu_tanh_multiply};
-  out.storage()->set_rests(in.storage()->rest_rows, num_rows);
+  out.storage()->start(num_rows, in.storage()->rest_rows);
   const int num_panels = kernels::num_panels(gate.rows());
   const int units = (num_panels + kUnit - 1) / kUnit;
   const int row_tiles = (num_rows + kTileMostRows - 1) / kTileMostRows;

@@ -52,7 +52,7 @@ Result<Activation> CpuOps::make_activation(int max_rows, int width, tensor::Inpu
 void CpuOps::norm(const Rows& x, int num_rows, const tensor::Vector& weight, float epsilon, Activation& out) {
   BRIO_CHECK(x.width() == out.width() && weight.size() == x.width() && num_rows <= out.max_rows(),
              "norm of {} rows of {} into {} of {}", num_rows, x.width(), out.max_rows(), out.width());
-  out.storage()->set_rests(x.storage()->first_rows, num_rows);
+  out.storage()->start(num_rows, x.storage()->first_rows);
   pool_.parallel_for(num_rows, kRowGrain, [&](int begin, int end) {
     float* normed = thread_row(x.width());
     for (int r = begin; r < end; ++r) {
@@ -71,7 +71,7 @@ void CpuOps::norm_gather(const Rows& x, std::span<const int32_t> row_ids, const 
   for (int i = 0; i < num_rows; ++i) {
     if (std::ranges::binary_search(x.storage()->first_rows, row_ids[static_cast<size_t>(i)])) first_rows.push_back(i);
   }
-  out.storage()->set_rests(first_rows, num_rows);
+  out.storage()->start(num_rows, first_rows);
   pool_.parallel_for(num_rows, kRowGrain, [&](int begin, int end) {
     float* normed = thread_row(x.width());
     for (int r = begin; r < end; ++r) {

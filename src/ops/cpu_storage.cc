@@ -32,7 +32,8 @@ std::vector<int32_t> rows_at_position_0(std::span<const Row> rows) {
   return out;
 }
 
-void Activation::Storage::set_rests(std::span<const int32_t> first_rows, int num_rows) {
+void Activation::Storage::start(int rows, std::span<const int32_t> first_rows) {
+  num_rows = rows;
   rest_rows.clear();
   if (all_rests) {
     rest_rows.resize(static_cast<size_t>(num_rows));
@@ -40,7 +41,7 @@ void Activation::Storage::set_rests(std::span<const int32_t> first_rows, int num
     return;
   }
   std::copy_if(first_rows.begin(), first_rows.end(), std::back_inserter(rest_rows),
-               [num_rows](int32_t row) { return row < num_rows; });
+               [rows](int32_t row) { return row < rows; });
 }
 
 void Activation::Storage::store(const kernels::QuantizeKernels& kernels, int r, int column, std::span<const float> x) {
@@ -50,7 +51,7 @@ void Activation::Storage::store(const kernels::QuantizeKernels& kernels, int r, 
     kernels.quantize_row(x.data(), k, image);
     const auto rest = std::lower_bound(rest_rows.begin(), rest_rows.end(), r);
     if (rest != rest_rows.end() && *rest == r) {
-      const int row = max_rows + static_cast<int>(rest - rest_rows.begin());
+      const int row = num_rows + static_cast<int>(rest - rest_rows.begin());
       store_rest(kernels, x.data(), k, image, quantized_row(row).at(column));
     }
   }
@@ -73,7 +74,6 @@ Result<std::shared_ptr<Rows::Storage>> make_rows_storage(int max_rows, int width
 Result<std::shared_ptr<Activation::Storage>> make_activation_storage(int max_rows, int width, InputForms forms) {
   auto storage = std::make_shared<Activation::Storage>();
   storage->width = width;
-  storage->max_rows = max_rows;
   storage->stride = kernels::row_stride(width);
   const size_t count = static_cast<size_t>(max_rows) * storage->stride;  // a multiple of 64: every part stays aligned
   storage->all_rests = contains(forms, InputForms::kS8Pair);

@@ -24,22 +24,22 @@ struct Rows::Storage {
 };
 
 // Only the forms asked for have memory; the others are null. All forms share one stride, in elements. The s8 form has two
-// images of some rows: the value's, and in row max_rows + i that of what quantising row rest_rows[i] left over.
+// images of some rows: the value's, and in row num_rows + i that of what quantising row rest_rows[i] left over.
 struct Activation::Storage {
   AlignedBuffer buffer;
   int width = 0;
-  int max_rows = 0;
+  int num_rows = 0;                // in use
   ptrdiff_t stride = 0;            // kernels::row_stride(width)
   bool all_rests = false;          // every row has a rest (InputForms::kS8Pair); else those at position 0
-  std::vector<int32_t> rest_rows;  // ascending; set before the rows are stored
+  std::vector<int32_t> rest_rows;  // ascending; set by start()
   int8_t* values = nullptr;        // s8   [2 * max_rows][stride]
   float* scales = nullptr;         //      [2 * max_rows][stride / 32]
   int16_t* sums = nullptr;         //      [2 * max_rows][stride / 16]
   uint16_t* bf16 = nullptr;        // bf16 [max_rows][stride]
   float* f32 = nullptr;            // fp32 [max_rows][stride]
 
-  // Says which of num_rows rows have a rest: those at position 0, or all.
-  void set_rests(std::span<const int32_t> first_rows, int num_rows);
+  // Starts num_rows rows and says which have a rest: those at position 0, or all.
+  void start(int num_rows, std::span<const int32_t> first_rows);
 
   // Writes columns [column, column + x.size()) of row r in every form; column is a multiple of 32, and so is the size
   // unless the columns are the row's last. Any thread, one thread per 32 columns.
@@ -49,7 +49,7 @@ struct Activation::Storage {
     const ptrdiff_t at = r * stride;
     return {values + at, scales + at / kernels::kGroup, sums + at / (kernels::kGroup / 2)};
   }
-  // Rows from `first` on, as kernels read them; rests start at row max_rows. Null pointers stay null.
+  // Rows from `first` on, as kernels read them; rests start at row num_rows. Null pointers stay null.
   kernels::LinearInput input(int first) const {
     const ptrdiff_t k = first * stride;
     const kernels::QuantizedRow row = values != nullptr ? quantized_row(first) : kernels::QuantizedRow{};
