@@ -56,7 +56,8 @@ Result<Value> Interpreter::call(const Value& callee, const Arguments& arguments)
   BRIO_TRY_OK(budget_.spend(1));
   if (callee.is_undefined()) return undefined_error(callee);
   if (!callee.is(Kind::kObject)) return render_error("a {} is not a function", callee.type_name());
-  const Value alive = callee;  // the call may overwrite the variable that holds it
+  // The call may overwrite the variable that holds it. NOLINTNEXTLINE(performance-unnecessary-copy-initialization)
+  const Value alive = callee;
   return alive.object().call(*this, arguments);
 }
 

@@ -113,9 +113,7 @@ Result<std::unique_ptr<Engine>> Engine::create(model::Model& model, const tokeni
   if (options.chunking.kind != Chunking::Kind::kBudget && options.chunking.size < 1) {
     return error(ErrorCode::kInvalidArgument, "a chunk of {} tokens", options.chunking.size);
   }
-  std::vector<tensor::KvSpec> specs;
-  specs.reserve(static_cast<size_t>(model.config().num_layers));
-  for (int layer = 0; layer < model.config().num_layers; ++layer) specs.push_back(model.kv_spec(layer));
+  const std::vector<tensor::KvSpec> specs = model.kv_specs();
   kv::KvOptions kv_options;
   kv_options.device = model.ops().device();
   kv_options.demand = {options.max_context, options.max_sequences, limits.max_rows, options.kv_bytes};

@@ -22,8 +22,7 @@ Result<Scorer> Scorer::create(model::Model& model, int context, int chunk) {
   if (chunk < 1 || chunk > most) {
     return error(ErrorCode::kInvalidArgument, "chunk {}: expected 1 to {}", chunk, most);
   }
-  std::vector<tensor::KvSpec> specs;
-  for (int l = 0; l < model.config().num_layers; ++l) specs.push_back(model.kv_spec(l));
+  const std::vector<tensor::KvSpec> specs = model.kv_specs();
   kv::KvOptions options;
   options.device = model.ops().device();
   options.demand.max_context = context;

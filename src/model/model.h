@@ -47,8 +47,8 @@ class Model {
   virtual ~Model() = default;
   const Config& config() const { return config_; }
   const Limits& limits() const { return limits_; }
-  // What layer l keeps in the KV cache. Layers with equal specs share a KV group.
-  tensor::KvSpec kv_spec(int layer) const;
+  // What each layer keeps in the KV cache. Layers with equal specs share a KV group.
+  std::vector<tensor::KvSpec> kv_specs() const;
   // Bytes of packed weights.
   int64_t weight_bytes() const { return weight_bytes_; }
 

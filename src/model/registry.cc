@@ -38,8 +38,11 @@ const std::vector<std::string>& known_architectures() {
   return names;
 }
 
-tensor::KvSpec Model::kv_spec(int layer) const {
-  return model::kv_spec(config_, layer);
+std::vector<tensor::KvSpec> Model::kv_specs() const {
+  std::vector<tensor::KvSpec> specs;
+  specs.reserve(static_cast<size_t>(config_.num_layers));
+  for (int layer = 0; layer < config_.num_layers; ++layer) specs.push_back(kv_spec(config_, layer));
+  return specs;
 }
 
 Result<std::unique_ptr<Model>> build_model(const weights::Checkpoint& checkpoint, std::shared_ptr<ops::OpSet> ops,

@@ -60,7 +60,7 @@ class Flag {
 };
 
 // Answers "METHOD path query body".
-void echo(ServerRequest request, const std::shared_ptr<Responder>& responder) {
+void echo(const ServerRequest& request, const std::shared_ptr<Responder>& responder) {
   responder->reply(
       {200, "text/plain", request.method + " " + request.path + " " + request.query + " " + request.body, {}});
 }
@@ -455,6 +455,7 @@ TEST(HttpServer, ManyStreamsAtOnceStayWhole) {
     }).detach();
   });
   std::vector<std::thread> clients;
+  clients.reserve(32);
   std::atomic<int> whole{0};
   for (int c = 0; c < 32; ++c) {
     clients.emplace_back([&, c] {

@@ -28,8 +28,7 @@ Result<Capacity> choose_capacity(const model::Model& model, const CapacityReques
     return error(ErrorCode::kInvalidArgument, "--ctx is {}, but the model was trained for {} tokens", request.context,
                  trained);
   }
-  std::vector<tensor::KvSpec> specs;
-  for (int layer = 0; layer < model.config().num_layers; ++layer) specs.push_back(model.kv_spec(layer));
+  const std::vector<tensor::KvSpec> specs = model.kv_specs();
   const std::vector<kv::GroupShape> groups = kv::group_layers(specs);
   const int chunk = model.limits().max_rows;
   const int64_t left = std::max<int64_t>(0, memory_limit_bytes - model.weight_bytes() - kReserveBytes);

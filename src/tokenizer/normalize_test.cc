@@ -1,5 +1,6 @@
 #include "tokenizer/normalize.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <utf8proc.h>
 
@@ -15,7 +16,7 @@ std::string repeated(std::string_view text, int count) {
 // utf8proc alone is the reference on short text.
 std::string reference_nfc(const std::string& text) {
   utf8proc_uint8_t* bytes = utf8proc_NFC(reinterpret_cast<const utf8proc_uint8_t*>(text.c_str()));
-  const std::string out(reinterpret_cast<const char*>(bytes));
+  std::string out(reinterpret_cast<const char*>(bytes));
   std::free(bytes);
   return out;
 }
@@ -26,7 +27,7 @@ TEST(Normalize, EqualsUtf8procWhateverTheOrderOfMarks) {
   for (const std::string& a : parts) {
     for (const std::string& b : parts) {
       for (const std::string& c : parts) {
-        const std::string text = "a" + a + b + c;
+        const std::string text = fmt::format("a{}{}{}", a, b, c);
         EXPECT_EQ(*normalize_nfc(text), reference_nfc(text)) << text;
       }
     }

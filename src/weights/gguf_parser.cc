@@ -132,6 +132,7 @@ Result<void> place(std::vector<TensorInfo>& tensors, std::span<const std::byte> 
     tensor.data = bytes.data() + tensor.offset;
   }
   std::vector<const TensorInfo*> order;
+  order.reserve(tensors.size());
   for (const TensorInfo& tensor : tensors) order.push_back(&tensor);
   std::sort(order.begin(), order.end(), [](auto* a, auto* b) { return a->offset < b->offset; });
   for (size_t i = 1; i < order.size(); ++i) {

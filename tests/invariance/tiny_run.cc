@@ -71,8 +71,7 @@ Tokens random_tokens(int count, int vocab, uint64_t seed) {
 }
 
 std::vector<Logits> run(model::Model& model, const std::vector<Tokens>& texts, const Mixture& mixture) {
-  std::vector<tensor::KvSpec> specs;
-  for (int l = 0; l < model.config().num_layers; ++l) specs.push_back(model.kv_spec(l));
+  const std::vector<tensor::KvSpec> specs = model.kv_specs();
   size_t longest = 1;
   for (const Tokens& text : texts) longest = std::max(longest, text.size());
   kv::KvOptions options;

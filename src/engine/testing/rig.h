@@ -63,8 +63,8 @@ class Rig {
 };
 
 inline std::vector<int32_t> random_prompt(Rng& rng, int length, int vocab = 64) {
-  std::vector<int32_t> prompt;
-  for (int i = 0; i < length; ++i) prompt.push_back(static_cast<int32_t>(rng.below(static_cast<uint32_t>(vocab))));
+  std::vector<int32_t> prompt(static_cast<size_t>(length));
+  for (int32_t& token : prompt) token = static_cast<int32_t>(rng.below(static_cast<uint32_t>(vocab)));
   return prompt;
 }
 
