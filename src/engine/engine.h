@@ -80,6 +80,7 @@ class Engine {
   // One step by the caller's thread; false when there was nothing to do. Not while the loop runs.
   bool step();
 
+  // start, drain and stop: one thread at a time calls them, whoever else submits meanwhile.
   void start();  // a thread that steps whenever there is work
   // Accepts nothing more and returns when everything accepted has ended, or after `patience` (false: some is left).
   bool drain(std::optional<Duration> patience = std::nullopt);
