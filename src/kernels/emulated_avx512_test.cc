@@ -1,19 +1,13 @@
 // Holds no test of its own: compiles AVX-512's bodies against SIMDe, so that row_test and attention_test cover them on
 // machines without it.
-#include "kernels/tables_under_test.h"
-
-#if __has_include(<simde/x86/avx512.h>)
-#define BRIO_HAS_SIMDE 1
-#define SIMDE_ENABLE_NATIVE_ALIASES
-#include <simde/x86/avx512.h>
-#include <simde/x86/fma.h>
-#endif
+#include "kernels/emulated_avx512.h"
 
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 
 #include "base/cpu.h"
+#include "kernels/tables_under_test.h"
 #define BRIO_LANE_INLINE inline __attribute__((noinline))
 #include "kernels/vector.h"
 

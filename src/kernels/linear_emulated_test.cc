@@ -1,11 +1,6 @@
 // Holds no test of its own: compiles AVX-512's linear bodies against SIMDe, so that linear_test covers them on machines
 // without AVX-512 (where SIMDe is installed).
-#if __has_include(<simde/x86/avx512.h>)
-#define BRIO_HAS_SIMDE 1
-#define SIMDE_ENABLE_NATIVE_ALIASES
-#include <simde/x86/avx512.h>
-#include <simde/x86/fma.h>
-#endif
+#include "kernels/emulated_avx512.h"
 
 #include <cmath>
 #include <cstdint>
