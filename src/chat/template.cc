@@ -17,7 +17,7 @@ struct Template::Parsed {
   Block block;
 };
 
-Result<Template> Template::parse(std::string source, std::string name) {
+Result<Template> Template::parse(std::string_view source, std::string name) {
   if (source.size() > kMaxSourceBytes) {
     return error(ErrorCode::kInvalidFile, "{}: {} bytes, the most is {}", name, source.size(), kMaxSourceBytes);
   }

@@ -22,6 +22,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -40,7 +41,7 @@ struct RenderLimits {
 class Template {
  public:
   // At most 1 MiB of source. Errors (kInvalidFile) name `name`, line and column.
-  static Result<Template> parse(std::string source, std::string name = "chat template");
+  static Result<Template> parse(std::string_view source, std::string name = "chat template");
 
   // context: messages, tools, documents, add_generation_prompt, bos_token, eos_token and whatever else the template
   // reads. As in transformers, tools and documents should be present and null when there are none. now: what

@@ -10,7 +10,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace brio;
   const std::string_view input(reinterpret_cast<const char*>(data), size);
   const size_t zero = std::min(input.find('\0'), input.size());
-  Result<chat::Template> parsed = chat::Template::parse(std::string(input.substr(0, zero)));
+  Result<chat::Template> parsed = chat::Template::parse(input.substr(0, zero));
   if (!parsed.ok()) return 0;
   boost::json::object context;
   boost::json::error_code failed;

@@ -44,7 +44,7 @@ struct Loaded {
 Result<Loaded> load(const std::string& source) {
   if (std::filesystem::path(source).extension() == ".jinja") {
     BRIO_TRY(std::string text, read_text(source));
-    BRIO_TRY(chat::Template parsed, chat::Template::parse(std::move(text), source));
+    BRIO_TRY(chat::Template parsed, chat::Template::parse(text, source));
     return Loaded{std::move(parsed), {}, {}};
   }
   BRIO_TRY(const weights::Checkpoint checkpoint, server::open_checkpoint(source));

@@ -28,7 +28,7 @@ Result<std::unique_ptr<tokenizer::Tokenizer>> load_tokenizer(const weights::Chec
 Result<std::optional<chat::Template>> load_chat_template(const weights::Checkpoint& checkpoint) {
   BRIO_TRY(std::optional<std::string> source, checkpoint.chat_template());
   if (!source) return std::optional<chat::Template>();
-  auto parsed = chat::Template::parse(std::move(*source));
+  auto parsed = chat::Template::parse(*source);
   if (parsed.ok()) return std::optional<chat::Template>(std::move(parsed).value());
   return weights::in_file(checkpoint.path(), std::move(parsed).error());
 }
