@@ -225,7 +225,7 @@ std::vector<float> rotated(const Shape& shape, std::vector<float> x, int heads, 
   const bool interleaved = shape.num_heads % 2 == 1;
   std::vector<float> weight = projection(9, 0, 0, shape.head_dim);
   for (int h = 0; h < heads; ++h) {
-    float* head = &x[static_cast<size_t>(h * shape.head_dim)];
+    float* head = &x[static_cast<size_t>(h) * shape.head_dim];
     if (shape.head_norms) {
       double squares = 0.0;
       for (int d = 0; d < shape.head_dim; ++d) squares += double{head[d]} * head[d];
