@@ -288,7 +288,6 @@ TEST(PanelTest, UnpackedRowsAreTheWeightsOfTheFile) {
     const std::vector<std::byte> weight = make_weight(format, n, k, Draw::kRandom, rng);
     const Packed packed(format, weight, n, k);
     std::vector<float> row(k);
-    BlockCodes block;
     const BlockShape shape = block_shape(format);
     for (int i = 0; i < n; ++i) {
       unpack_row(format, packed.buffer.data(), k, i, row.data());
