@@ -17,8 +17,6 @@
 
 #include "base/clock.h"
 
-extern char** environ;
-
 namespace brio::hub {
 namespace {
 
