@@ -13,16 +13,32 @@ namespace {
 using kernels::kPanelRows;
 using tensor::Weight;
 
-kernels::LinearKernels::Linear kernel_of(const kernels::KernelTable& table, const Weight& weight) {
-  return table.linear.linear[static_cast<int>(weight.format())];
-}
-
 int64_t panel_bytes(const Weight& weight) {
   return kernels::panel_bytes(weight.format(), static_cast<int>(weight.cols()));
 }
 
-bool reads_s8(const Weight& weight) {
-  return weight.input_form() == tensor::InputForms::kS8;
+// Neighbouring panels of a weight and the kernel that reads them.
+struct Panels {
+  kernels::LinearKernels::Linear kernel = nullptr;
+  const std::byte* first = nullptr;
+  int64_t bytes_each = 0;
+  int count = 0;
+  int k = 0;
+  bool reads_s8 = true;  // else the input's rows are exact enough to have no rest
+
+  Panels part(int begin, int size) const { return {kernel, first + begin * bytes_each, bytes_each, size, k, reads_s8}; }
+  void run(const kernels::LinearInput& x, int num_rows, const kernels::LinearOutput& out) const {
+    kernel({first, count}, k, x, num_rows, out);
+  }
+};
+
+Panels panels_of(const kernels::KernelTable& table, const Weight& weight) {
+  return {table.linear.linear[static_cast<int>(weight.format())],
+          weight.panels(),
+          panel_bytes(weight),
+          kernels::num_panels(weight.rows()),
+          static_cast<int>(weight.cols()),
+          weight.input_form() == tensor::InputForms::kS8};
 }
 
 // Panels that a thread claims at a time: about kChunkBytes of weights, so that a claim costs nothing beside them, but
@@ -51,15 +67,10 @@ void check_input(const Activation& in, int num_rows, const Weight& weight) {
 
 // One task and the panels that are claimed together.
 struct LinearPlan {
-  kernels::LinearKernels::Linear kernel = nullptr;
-  const std::byte* panels = nullptr;
-  int64_t panel_bytes = 0;
-  int k = 0;
-  bool reads_s8 = true;
-  int num_panels = 0;
+  Panels panels;
   int panels_per_chunk = 1;
   kernels::LinearOutput out;
-  int num_chunks() const { return (num_panels + panels_per_chunk - 1) / panels_per_chunk; }
+  int num_chunks() const { return (panels.count + panels_per_chunk - 1) / panels_per_chunk; }
 };
 
 LinearPlan plan_task(const kernels::KernelTable& table, const LinearTask& task, int num_rows, int num_threads) {
@@ -69,12 +80,7 @@ LinearPlan plan_task(const kernels::KernelTable& table, const LinearTask& task, 
              "linear of {} x {} into {} of {} columns", weight.rows(), weight.cols(), num_rows, task.y->width());
   const Rows::Storage& y = *task.y->storage();
   return {
-      kernel_of(table, weight),
-      weight.panels(),
-      panel_bytes(weight),
-      static_cast<int>(weight.cols()),
-      reads_s8(weight),
-      kernels::num_panels(weight.rows()),
+      panels_of(table, weight),
       panels_per_chunk(weight, num_threads),
       {y.data, y.stride, task.bias == nullptr ? nullptr : task.bias->values().data(),
        task.store == Store::kAdd ? kernels::Write::kAdd : kernels::Write::kReplace, static_cast<int>(weight.rows())}};
@@ -87,16 +93,6 @@ kernels::LinearOutput columns_from(kernels::LinearOutput out, int column) {
   return out;
 }
 
-// A kernel and the panels that a claim or a tile covers.
-struct Panels {
-  kernels::LinearKernels::Linear kernel;
-  const std::byte* first;
-  int64_t panel_bytes;
-  int count;
-  int k;
-  bool reads_s8;  // else the input's rows are exact enough to have no rest
-};
-
 // All rows and their rests, which follow them, in one pass over few panels at a time; then y = W x + W rest.
 void project_together(const Panels& p, const Activation::Storage& in, const kernels::LinearOutput& out) {
   constexpr int kScratchElements = 16384;  // 64 KiB
@@ -108,8 +104,7 @@ void project_together(const Panels& p, const Activation::Storage& in, const kern
     const int panels = std::min(at_once, p.count - panel);
     const kernels::LinearOutput y = columns_from(out, panel * kPanelRows);
     const int columns = std::min(panels * kPanelRows, y.columns);
-    p.kernel({p.first + panel * p.panel_bytes, panels}, p.k, in.input(0), rows,
-             {scratch, width, nullptr, kernels::Write::kReplace, columns});
+    p.part(panel, panels).run(in.input(0), rows, {scratch, width, nullptr, kernels::Write::kReplace, columns});
     auto rest = in.rest_rows.begin();
     for (int r = 0; r < in.num_rows; ++r) {
       const float* image = scratch + r * width;
@@ -136,13 +131,13 @@ void project(const Panels& p, const Activation::Storage& in, int row, int num_ro
   const auto end = std::lower_bound(rest, rests.end(), row + num_rows);
   const bool any = p.reads_s8 && rest != end;
   if (any && num_rows == in.num_rows && num_rows <= kMostRowsTogether) return project_together(p, in, out);
-  p.kernel({p.first, p.count}, p.k, in.input(row), num_rows, out);
+  p.run(in.input(row), num_rows, out);
   while (any && rest != end) {
     auto last = rest + 1;  // rests of neighbouring rows together
     while (last != end && *last == last[-1] + 1) ++last;
     const int first_rest = in.num_rows + static_cast<int>(rest - rests.begin());
-    p.kernel({p.first, p.count}, p.k, in.input(first_rest), static_cast<int>(last - rest),
-             {out.y + (*rest - row) * out.stride, out.stride, nullptr, kernels::Write::kAdd, out.columns});
+    p.run(in.input(first_rest), static_cast<int>(last - rest),
+          {out.y + (*rest - row) * out.stride, out.stride, nullptr, kernels::Write::kAdd, out.columns});
     rest = last;
   }
 }
@@ -151,10 +146,8 @@ void run_chunk(std::span<const LinearPlan> plans, int chunk, const Activation::S
   for (const LinearPlan& plan : plans) {
     if (chunk < plan.num_chunks()) {
       const int begin = chunk * plan.panels_per_chunk;
-      const int count = std::min(plan.panels_per_chunk, plan.num_panels - begin);
-      return project(
-          {plan.kernel, plan.panels + begin * plan.panel_bytes, plan.panel_bytes, count, plan.k, plan.reads_s8}, in, 0,
-          num_rows, columns_from(plan.out, begin * kPanelRows));
+      const int count = std::min(plan.panels_per_chunk, plan.panels.count - begin);
+      return project(plan.panels.part(begin, count), in, 0, num_rows, columns_from(plan.out, begin * kPanelRows));
     }
     chunk -= plan.num_chunks();
   }
@@ -166,17 +159,9 @@ constexpr int kTileElements = 4096;
 constexpr int kTileMostRows = 128;
 constexpr int kUnit = 2;  // panels in 32 columns
 
-struct Projection {
-  kernels::LinearKernels::Linear kernel;
-  const std::byte* panels;
-  int64_t panel_bytes;
-  bool reads_s8;
-};
-
 struct GatedPlan {
-  Projection gate;
-  Projection up;
-  int k;
+  Panels gate;
+  Panels up;
   int columns;
   void (*multiply)(const float* gate, const float* up, int n, float* out);
 };
@@ -189,9 +174,8 @@ void gated_tile(const GatedPlan& plan, const kernels::QuantizeKernels& quantize,
   const int first = begin * kPanelRows;
   const int width = (end - begin) * kPanelRows;
   const int columns = std::min(width, plan.columns - first);
-  const auto run = [&](const Projection& p, float* y) {
-    project({p.kernel, p.panels + begin * p.panel_bytes, p.panel_bytes, end - begin, plan.k, p.reads_s8}, in, row,
-            num_rows, {y, width, nullptr, kernels::Write::kReplace, columns});
+  const auto run = [&](const Panels& p, float* y) {
+    project(p.part(begin, end - begin), in, row, num_rows, {y, width, nullptr, kernels::Write::kReplace, columns});
   };
   run(plan.gate, gate);
   run(plan.up, up);
@@ -243,13 +227,10 @@ void CpuOps::gated_linear(const Activation& in, int num_rows, const Weight& gate
   check_input(in, num_rows, up);
   BRIO_CHECK(gate.rows() == up.rows() && out.width() == gate.rows() && num_rows <= out.max_rows(),
              "gated linear of {} and {} columns into {}", gate.rows(), up.rows(), out.width());
-  const GatedPlan plan = {{kernel_of(kernels_, gate), gate.panels(), panel_bytes(gate), reads_s8(gate)},
-                          {kernel_of(kernels_, up), up.panels(), panel_bytes(up), reads_s8(up)},
-                          static_cast<int>(gate.cols()),
-                          static_cast<int>(gate.rows()),
+  const GatedPlan plan = {panels_of(kernels_, gate), panels_of(kernels_, up), static_cast<int>(gate.rows()),
                           f == Nonlinearity::kSilu ? kernels_.rows.silu_multiply : kernels_.rows.gelu_tanh_multiply};
   out.storage()->start(num_rows, in.storage()->rest_rows);
-  const int num_panels = kernels::num_panels(gate.rows());
+  const int num_panels = plan.gate.count;
   const int units = (num_panels + kUnit - 1) / kUnit;
   const int row_tiles = (num_rows + kTileMostRows - 1) / kTileMostRows;
   const int tile_rows = (num_rows + row_tiles - 1) / row_tiles;
