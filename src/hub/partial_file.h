@@ -29,7 +29,6 @@ class PartialFile {
 
  private:
   PartialFile(std::filesystem::path path, int fd, int64_t size) : path_(std::move(path)), fd_(fd), size_(size) {}
-  Error system_error(std::string_view doing) const;
 
   std::filesystem::path path_;
   int fd_;

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "base/temporary_folder.h"
+#include "hub/partial_file.h"
 #include "hub/sha256.h"
 #include "hub/zip_maker.h"
 #include "net/https_test_server.h"
@@ -61,6 +62,16 @@ class PullTest : public testing::Test {
   Store store_{folder_ / "models"};
   std::string model_ = model_bytes(100000);
 };
+
+TEST_F(PullTest, AFileThatCannotBeOpenedHasNoDigest) {
+  ProgressMeter meter({}, "verifying", 0, 0);
+  write_file(folder_ / "file", model_);
+  EXPECT_EQ(*sha256_of_file(folder_ / "file", meter), digest_of(model_));
+  const auto missing = sha256_of_file(folder_ / "none", meter);
+  ASSERT_FALSE(missing.ok());
+  EXPECT_EQ(missing.error().code, ErrorCode::kIo);
+  EXPECT_NE(missing.error().message.find("none: cannot open"), std::string::npos);
+}
 
 // Answers ranges of `bytes` as servers do; at most `most_bytes` of body leave before the connection ends.
 std::string serve_range(const std::string& bytes, const std::string& request, size_t most_bytes,
