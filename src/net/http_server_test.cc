@@ -454,10 +454,11 @@ TEST(HttpServer, ManyStreamsAtOnceStayWhole) {
       responder->end();
     }).detach();
   });
+  constexpr int kClients = 32;
   std::vector<std::thread> clients;
-  clients.reserve(32);
+  clients.reserve(kClients);
   std::atomic<int> whole{0};
-  for (int c = 0; c < 32; ++c) {
+  for (int c = 0; c < kClients; ++c) {
     clients.emplace_back([&, c] {
       const std::string path = "/" + std::to_string(c);
       std::string expected;
@@ -471,7 +472,7 @@ TEST(HttpServer, ManyStreamsAtOnceStayWhole) {
     });
   }
   for (auto& client : clients) client.join();
-  EXPECT_EQ(whole, 32 * 3);
+  EXPECT_EQ(whole, kClients * 3);
 }
 
 TEST(HttpServer, StopLetsAnswersUnderWayFinish) {

@@ -28,8 +28,7 @@ Result<Capacity> choose_capacity(const model::Model& model, const CapacityReques
     return error(ErrorCode::kInvalidArgument, "--ctx is {}, but the model was trained for {} tokens", request.context,
                  trained);
   }
-  const std::vector<tensor::KvSpec> specs = model.kv_specs();
-  const std::vector<kv::GroupShape> groups = kv::group_layers(specs);
+  const std::vector<kv::GroupShape> groups = kv::group_layers(model.kv_specs());
   const int chunk = model.limits().max_rows;
   const int64_t left = std::max<int64_t>(0, memory_limit_bytes - model.weight_bytes() - kReserveBytes);
   const int64_t budget = request.kv_bytes > 0 ? request.kv_bytes : left / 2;

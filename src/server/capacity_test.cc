@@ -13,8 +13,7 @@ constexpr int64_t kGiB = int64_t{1} << 30;
 class CapacityTest : public ::testing::Test {
  protected:
   CapacityTest() {
-    const std::vector<tensor::KvSpec> specs = model.kv_specs();
-    groups = kv::group_layers(specs);
+    groups = kv::group_layers(model.kv_specs());
   }
   int64_t bytes(int tokens) const { return kv::sequence_bytes(groups, tokens, model.limits().max_rows); }
 

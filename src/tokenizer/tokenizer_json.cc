@@ -132,11 +132,7 @@ Result<void> read_wordpiece(const json::value& model, TokenizerSpec& spec) {
   for (size_t id = 0; id < spec.tokens.size(); ++id) {
     if (spec.types[id] != TokenType::kNormal) continue;
     std::string& token = spec.tokens[id];
-    if (token.starts_with("##")) {
-      token.erase(0, 2);
-    } else {
-      token.insert(0, "\xE2\x96\x81");
-    }
+    token = token.starts_with("##") ? token.substr(2) : "\xE2\x96\x81" + token;
   }
   spec.cls = spec.bos;
   spec.sep = spec.eos;
