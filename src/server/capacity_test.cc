@@ -12,9 +12,7 @@ constexpr int64_t kGiB = int64_t{1} << 30;
 
 class CapacityTest : public ::testing::Test {
  protected:
-  CapacityTest() {
-    groups = kv::group_layers(model.kv_specs());
-  }
+  CapacityTest() { groups = kv::group_layers(model.kv_specs()); }
   int64_t bytes(int tokens) const { return kv::sequence_bytes(groups, tokens, model.limits().max_rows); }
 
   engine::testing::HashModel model{{}, model::Limits{64, 16}};  // context 4096
