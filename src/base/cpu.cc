@@ -1,6 +1,7 @@
 #include "base/cpu.h"
 
 #include <sched.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,22 +25,36 @@ std::string first_line(const std::string& path) {
   return line;
 }
 
-// The cgroup v2 directories of this process from its own up to the root; the tightest limit counts.
-std::vector<std::string> cgroup_directories() {
+// The cgroup directories of this process from its own up to the root; the tightest limit counts. `controller` empty: of
+// cgroup v2 ("0::/path" in /proc/self/cgroup), else of that controller of v1 ("4:memory:/path").
+std::vector<std::string> cgroup_directories(const std::string& controller = {}) {
+  const std::string root = "/sys/fs/cgroup" + (controller.empty() ? "" : "/" + controller);
   std::vector<std::string> directories;
   std::ifstream in("/proc/self/cgroup");
   for (std::string line; std::getline(in, line);) {
-    if (line.rfind("0::", 0) != 0) continue;
-    std::string path = line.substr(3);
+    const size_t name = line.find(':') + 1;
+    const size_t end = line.find(':', name);
+    if (end == std::string::npos || line.substr(name, end - name) != controller) continue;
+    std::string path = line.substr(end + 1);
     while (true) {
-      directories.push_back("/sys/fs/cgroup" + (path == "/" ? "" : path));
+      directories.push_back(root + (path == "/" ? "" : path));
       const size_t slash = path.rfind('/');
       if (path.empty() || path == "/" || slash == std::string::npos) break;
       path.resize(slash);
     }
   }
-  directories.emplace_back("/sys/fs/cgroup");
+  directories.push_back(root);
   return directories;
+}
+
+// The least of `limit` and what the files of that name say; "max" and absent files say nothing.
+int64_t least_limit(int64_t limit, const std::vector<std::string>& directories, const char* file) {
+  for (const std::string& directory : directories) {
+    std::istringstream line(first_line(directory + "/" + file));
+    int64_t bytes = 0;
+    if (line >> bytes && bytes > 0) limit = std::min(limit, bytes);
+  }
+  return limit;
 }
 
 }  // namespace
@@ -118,10 +133,11 @@ int effective_cpus() {
 
 int64_t memory_limit_bytes() {
   int64_t limit = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE);
-  for (const std::string& directory : cgroup_directories()) {
-    std::istringstream line(first_line(directory + "/memory.max"));
-    int64_t bytes = 0;
-    if (line >> bytes && bytes > 0) limit = std::min(limit, bytes);
+  limit = least_limit(limit, cgroup_directories(), "memory.max");
+  limit = least_limit(limit, cgroup_directories("memory"), "memory.limit_in_bytes");
+  rlimit address_space{};
+  if (getrlimit(RLIMIT_AS, &address_space) == 0 && address_space.rlim_cur < static_cast<rlim_t>(limit)) {
+    limit = static_cast<int64_t>(address_space.rlim_cur);
   }
   return limit;
 }

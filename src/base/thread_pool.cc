@@ -2,6 +2,8 @@
 
 #include <pthread.h>
 
+#include <ctime>
+
 #include <algorithm>
 
 #include "base/cpu.h"
@@ -55,6 +57,15 @@ void ThreadPool::stop() {
   epoch_.fetch_add(1, std::memory_order_acq_rel);
   epoch_.notify_all();
   for (std::thread& worker : workers_) worker.join();
+}
+
+Duration ThreadPool::cpu_time(int worker) const {
+  clockid_t clock;
+  timespec time{};
+  if (pthread_getcpuclockid(workers_.at(static_cast<size_t>(worker - 1)).native_handle(), &clock) == 0) {
+    clock_gettime(clock, &time);
+  }
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
 
 void ThreadPool::enter_float_mode() {

@@ -15,6 +15,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "base/clock.h"
+
 namespace brio {
 
 class ThreadPool {
@@ -26,6 +28,8 @@ class ThreadPool {
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   int num_threads() const { return num_threads_; }
+  // CPU time that worker 1 .. num_threads - 1 has used; proof that it runs.
+  Duration cpu_time(int worker) const;
 
   template <typename Body>
   void run(Body&& body) {
@@ -74,7 +78,7 @@ class ThreadPool {
   alignas(64) std::atomic<uint32_t> epoch_{0};  // raised once per job; workers wait for it to change
   alignas(64) std::atomic<int> pending_{0};     // workers still inside the current job
   alignas(64) std::atomic<bool> stop_{false};
-  std::vector<std::thread> workers_;
+  mutable std::vector<std::thread> workers_;
 };
 
 }  // namespace brio

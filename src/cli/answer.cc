@@ -4,39 +4,15 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <atomic>
-#include <csignal>
 #include <cstdio>
 
+#include "cli/interrupt.h"
 #include "cli/terminal.h"
 #include "server/capacity.h"
 #include "server/chat_prompt.h"
 
 namespace brio::cli {
 namespace {
-
-std::atomic<bool> interrupted{false};
-
-extern "C" void on_interrupt(int) {
-  interrupted.store(true);
-}
-
-// Routes SIGINT to `interrupted` while an answer runs.
-class InterruptGuard {
- public:
-  InterruptGuard() {
-    interrupted.store(false);
-    struct sigaction action {};
-    action.sa_handler = on_interrupt;
-    sigaction(SIGINT, &action, &previous_);
-  }
-  ~InterruptGuard() { sigaction(SIGINT, &previous_, nullptr); }
-  InterruptGuard(const InterruptGuard&) = delete;
-  InterruptGuard& operator=(const InterruptGuard&) = delete;
-
- private:
-  struct sigaction previous_ {};
-};
 
 class AnswerSink final : public engine::EventSink {
  public:
@@ -84,6 +60,10 @@ Result<tensor::Numerics> parse_numerics(const std::string& text) {
   return error(ErrorCode::kInvalidArgument, "--numerics {}: not one of default, fp32", text);
 }
 
+void print_step(const engine::Plan& plan, const engine::StepLogits& /*logits*/, const kv::KvCache& /*kv*/) {
+  fmt::print(stderr, "{}\n", engine::format(plan));
+}
+
 Result<Runner> load_runner(const RunnerOptions& options) {
   server::LoadOptions load;
   BRIO_TRY(load.numerics, parse_numerics(options.numerics));
@@ -100,9 +80,7 @@ Result<Runner> load_runner(const RunnerOptions& options) {
   engine.max_context = capacity.context;
   engine.kv_bytes = capacity.kv_bytes;
   engine.max_sequences = 1;
-  if (options.log_steps) {
-    engine.step_log = [](std::string_view line) { fmt::print(stderr, "{}\n", line); };
-  }
+  if (options.log_steps) engine.on_step = print_step;
   BRIO_TRY(runner.engine, engine::Engine::create(*runner.loaded.model, runner.loaded.tokenizer.get(), engine));
   return runner;
 }
@@ -121,7 +99,7 @@ Result<Answer> generate(Runner& runner, engine::GenerateRequest request,
   for (int steps = 0; !sink->ended; ++steps) {
     if (sink->answer.tokens.empty())
       progress.fraction(std::min(1.0, static_cast<double>(steps) * rows / prompt_tokens));
-    if (interrupted.exchange(false) || sink->unread) engine.abort(id);
+    if (InterruptGuard::take() || sink->unread) engine.abort(id);
     engine.step();
   }
   progress.finish();

@@ -50,6 +50,9 @@ void add_threads_flag(CLI::App& command, int& threads);
 // kContextLengthExceeded for more tokens in a row than the model was trained for.
 Result<void> check_context(const server::LoadedModel& loaded, int64_t num_tokens);
 
+// --log-steps: a line per step on standard error.
+void print_step(const engine::Plan& plan, const engine::StepLogits& logits, const kv::KvCache& kv);
+
 // "default" or "fp32".
 Result<tensor::Numerics> parse_numerics(const std::string& text);
 

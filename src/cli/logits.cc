@@ -1,9 +1,9 @@
 // logits: the fp32 logits of every position of a text, for comparing brio with anything else.
-#include <openssl/evp.h>
-
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <optional>
 
+#include "base/sha256.h"
 #include "cli/answer.h"
 #include "cli/command.h"
 #include "cli/npy.h"
@@ -18,28 +18,6 @@ struct Flags {
   bool has_text = false, has_tokens = false, last = false, special = false;
   int threads = 0;
   int chunk = 64;
-};
-
-struct DigestDeleter {
-  void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
-};
-
-// SHA-256 over bytes that come in pieces.
-class Sha256 {
- public:
-  Sha256() { EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr); }
-  void add(std::span<const float> values) { EVP_DigestUpdate(context_.get(), values.data(), values.size_bytes()); }
-  std::string hex() {
-    unsigned char digest[EVP_MAX_MD_SIZE];
-    unsigned int size = 0;
-    EVP_DigestFinal_ex(context_.get(), digest, &size);
-    std::string text;
-    for (unsigned int i = 0; i < size; ++i) text += fmt::format("{:02x}", digest[i]);
-    return text;
-  }
-
- private:
-  std::unique_ptr<EVP_MD_CTX, DigestDeleter> context_{EVP_MD_CTX_new()};
 };
 
 Result<std::vector<int32_t>> input_tokens(const server::LoadedModel& loaded, const Flags& flags) {
@@ -77,12 +55,12 @@ Result<void> logits(const Flags& flags) {
   BRIO_TRY_OK(scorer.score(tokens, [&](int position, std::span<const float> row) -> Result<void> {
     progress.fraction(static_cast<double>(position) / static_cast<double>(count));
     if (flags.last && position != count - 1) return {};
-    hash.add(row);
+    hash.update(row);
     return writer ? writer->append(row) : Result<void>();
   }));
   progress.finish();
   if (writer) BRIO_TRY_OK(writer->close());
-  fmt::print("tokens  {}\nshape   [{}, {}]\nsha256  {}\n", count, rows, vocab, hash.hex());
+  fmt::print("tokens  {}\nshape   [{}, {}]\nsha256  {}\n", count, rows, vocab, hash.finish());
   return {};
 }
 

@@ -9,6 +9,7 @@
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of write(), not the end of the process
+  std::signal(SIGXFSZ, SIG_IGN);  // and so is a file that has reached its limit
   // Characters, for line editing; numbers stay as they are everywhere.
   if (std::setlocale(LC_CTYPE, "") == nullptr || MB_CUR_MAX == 1) std::setlocale(LC_CTYPE, "C.UTF-8");
   int exit_code = 0;
@@ -29,6 +30,7 @@ int main(int argc, char** argv) {
   brio::cli::add_template_command(app, exit_code);
   brio::cli::add_logits_command(app, exit_code);
   brio::cli::add_perplexity_command(app, exit_code);
+  brio::cli::add_prove_command(app, exit_code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& parse_error) {

@@ -3,8 +3,9 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <climits>
-#include <cstdio>
+#include <cstring>
 #include <memory>
 
 #include "cli/answer.h"
@@ -58,8 +59,9 @@ std::string grouped(int64_t number) {
 
 void print_serving(const server::Serving& serving) {
   const server::LoadedModel& model = serving.model;
-  const auto line = [](const char* label, const std::string& text) {
-    fmt::print("{}  {}\n", bold(fmt::format("{:<10}", label), STDOUT_FILENO), text);
+  std::string page;
+  const auto line = [&page](const char* label, const std::string& text) {
+    page += fmt::format("{}  {}\n", bold(fmt::format("{:<10}", label), STDOUT_FILENO), text);
   };
   line("model", fmt::format("{} · {} of weights · {} · loaded in {:.1f} s", model.name,
                             format_bytes(model.model->weight_bytes()), name(model.isa), model.load_ms / 1000.0));
@@ -72,12 +74,12 @@ void print_serving(const server::Serving& serving) {
                                   format_bytes(serving.memory_limit_bytes)));
   line("url", serving.url + "/v1");
   const bool chat = model.chat_template.has_value();
-  fmt::print("\ncurl {}/v1/{} -H 'Content-Type: application/json' \\\n  -d '{}'\n\n", serving.url,
-             chat ? "chat/completions" : "completions",
-             chat ? R"({"messages": [{"role": "user", "content": "Why is the sky blue?"}], "max_tokens": 100})"
-                  : R"({"prompt": "The sky is blue because", "max_tokens": 100})");
-  if (!chat) fmt::print("{}\n", dim("A base model without a chat template: /v1/completions only.", STDOUT_FILENO));
-  std::fflush(stdout);
+  page += fmt::format("\ncurl {}/v1/{} -H 'Content-Type: application/json' \\\n  -d '{}'\n\n", serving.url,
+                      chat ? "chat/completions" : "completions",
+                      chat ? R"({"messages": [{"role": "user", "content": "Why is the sky blue?"}], "max_tokens": 100})"
+                           : R"({"prompt": "The sky is blue because", "max_tokens": 100})");
+  if (!chat) page += dim("A base model without a chat template: /v1/completions only.", STDOUT_FILENO) + "\n";
+  if (!show(page)) say(fmt::format("standard output: cannot write: {}; serving all the same\n", std::strerror(errno)));
 }
 
 Result<void> serve(Flags& flags) {
@@ -92,22 +94,19 @@ Result<void> serve(Flags& flags) {
   options.load.limits.max_rows = std::max(flags.max_batch_tokens, flags.max_sequences);
   options.load.limits.max_logits = flags.max_sequences;
   options.drain_timeout = std::chrono::seconds(flags.drain_seconds);
-  if (flags.log_steps) {
-    options.engine.step_log = [](std::string_view line) { fmt::print(stderr, "{}\n", line); };
-  }
+  if (flags.log_steps) options.engine.on_step = print_step;
   ProgressLine progress("loading " + options.model);
   options.load.progress = [&](double done) { progress.fraction(done); };
   server::ServeEvents events;
   events.listening = [](const std::string& url) {
-    fmt::print(stderr, "{}\n",
-               dim(fmt::format("listening on {}; /health answers 503 until the model is loaded", url), STDERR_FILENO));
+    say(dim(fmt::format("listening on {}; /health answers 503 until the model is loaded", url), STDERR_FILENO) + "\n");
   };
   events.serving = [&](const server::Serving& serving) {
     progress.finish();
     print_serving(serving);
   };
   events.draining = [](int calls) {
-    fmt::print(stderr, "draining: {} requests under way; a second signal stops at once\n", calls);
+    say(fmt::format("draining: {} requests under way; a second signal stops at once\n", calls));
   };
   return server::serve(std::move(options), events);
 }

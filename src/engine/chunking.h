@@ -1,5 +1,5 @@
-// Chunking: how much of a prompt one step takes. Results never depend on it (DESIGN section 4); kFixed and kRandom
-// exist to prove that.
+// Chunking: how much of a prompt one step takes. Results never depend on it (DESIGN section 4); kFixed, kRandom and
+// RandomPreemption exist to prove that.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,12 @@ struct Chunking {
   Kind kind = Kind::kBudget;  // as much as the step's row budget leaves
   int size = 0;               // kFixed: at most this many tokens; kRandom: 1 .. size
   uint64_t seed = 0;          // kRandom
+};
+
+// Preempts a running sequence, never the oldest, in one of so many steps.
+struct RandomPreemption {
+  int one_in = 0;  // 0: never
+  uint64_t seed = 0;
 };
 
 }  // namespace brio::engine

@@ -11,7 +11,6 @@
 #include "base/cpu.h"
 #include "base/rng.h"
 #include "engine/admission.h"
-#include "engine/runner.h"
 #include "engine/sampler.h"
 #include "engine/scheduler.h"
 
@@ -30,7 +29,8 @@ uint64_t system_entropy() {
 }
 
 SchedulerOptions scheduler_options(const EngineOptions& options, const model::Limits& limits) {
-  return {limits.max_rows, limits.max_logits, options.max_sequences, options.batching, options.chunking};
+  return {options.max_rows, limits.max_logits, options.max_sequences,
+          options.batching, options.chunking,  options.random_preemption};
 }
 
 }  // namespace
@@ -96,10 +96,14 @@ struct Engine::State {
 Result<std::unique_ptr<Engine>> Engine::create(model::Model& model, const tokenizer::Tokenizer* tokenizer,
                                                EngineOptions options, telemetry::Metrics* metrics, const Clock& clock) {
   const model::Limits& limits = model.limits();
-  const int most = std::min(limits.max_rows, limits.max_logits);
+  if (options.max_rows == 0) options.max_rows = limits.max_rows;
+  if (options.max_rows < 1 || options.max_rows > limits.max_rows) {
+    return error(ErrorCode::kInvalidArgument, "max_rows is {}, allowed is 1 to {} (the model's rows of a step)",
+                 options.max_rows, limits.max_rows);
+  }
+  const int most = std::min(options.max_rows, limits.max_logits);
   if (options.max_sequences < 1 || options.max_sequences > most) {
-    return error(ErrorCode::kInvalidArgument,
-                 "max_sequences is {}, allowed is 1 to {} (the model's rows and logits of a step)",
+    return error(ErrorCode::kInvalidArgument, "max_sequences is {}, allowed is 1 to {} (the rows and logits of a step)",
                  options.max_sequences, most);
   }
   if (options.max_context == 0) options.max_context = model.config().context;
@@ -116,7 +120,7 @@ Result<std::unique_ptr<Engine>> Engine::create(model::Model& model, const tokeni
   const std::vector<tensor::KvSpec> specs = model.kv_specs();
   kv::KvOptions kv_options;
   kv_options.device = model.ops().device();
-  kv_options.demand = {options.max_context, options.max_sequences, limits.max_rows, options.kv_bytes};
+  kv_options.demand = {options.max_context, options.max_sequences, options.max_rows, options.kv_bytes};
   kv_options.blocks_per_group = options.kv_blocks;
   kv_options.poison = options.poison_freed_blocks ? kv::Poison::kYes : kv::Poison::kNo;
   BRIO_TRY(std::unique_ptr<kv::KvCache> kv, kv::KvCache::create(specs, kv_options));
@@ -225,9 +229,9 @@ bool Engine::State::step() {
     return has_mail();  // from a sink, while aborts were told
   }
   set_float_mode();  // of the sampler's thread too (DESIGN R9)
-  if (options.step_log) options.step_log(format(plan));
   kv->begin(plan.sequences);
   const StepLogits logits = runner.run(plan);
+  if (options.on_step) options.on_step(plan, logits, *kv);
   const Samples& samples = sampler.sample(plan, logits);
   scheduler.commit(plan, samples, clock.now());
   if (kAlwaysCheck || options.check_invariants) scheduler.check();

@@ -15,7 +15,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <string_view>
 
 #include "base/clock.h"
 #include "base/result.h"
@@ -23,6 +22,8 @@
 #include "engine/chunking.h"
 #include "engine/events.h"
 #include "engine/request.h"
+#include "engine/runner.h"
+#include "engine/step.h"
 #include "model/model.h"
 #include "telemetry/metrics.h"
 #include "tokenizer/tokenizer.h"
@@ -31,16 +32,20 @@ namespace brio::engine {
 
 struct EngineOptions {
   int max_context = 0;           // tokens of one sequence; 0: what the model was trained for
-  int max_sequences = 32;        // running at once; at most Limits::max_logits of the model
+  int max_rows = 0;              // of a step, the token budget; 0: as many as the model takes
+  int max_sequences = 32;        // running at once; at most max_rows and the Limits::max_logits of the model
   int max_waiting = 1024;        // requests not yet running; more are refused with kOverloaded
   int64_t kv_bytes = 0;          // budget of the KV cache; 0: enough for max_sequences of max_context
   std::optional<int> kv_blocks;  // blocks of every KV group instead of a budget (tests)
   BatchingOptions batching;
   Chunking chunking;
-  bool poison_freed_blocks = false;                     // NaN into freed KV blocks (tests)
-  bool check_invariants = false;                        // after every step; always on in debug builds
-  std::optional<uint64_t> entropy;                      // seeds of requests that give none; absent: from the system
-  std::function<void(std::string_view line)> step_log;  // one line per step (--log-steps), from the engine thread
+  RandomPreemption random_preemption;
+  bool poison_freed_blocks = false;  // NaN into freed KV blocks (tests)
+  bool check_invariants = false;     // after every step; always on in debug builds
+  std::optional<uint64_t> entropy;   // seeds of requests that give none; absent: from the system
+  // Sees every step after its forward pass and before its tokens are accepted (--log-steps, proofs); the engine's thread.
+  using OnStep = std::function<void(const Plan& plan, const StepLogits& logits, const kv::KvCache& kv)>;
+  OnStep on_step;
 };
 
 struct EngineStats {

@@ -31,7 +31,8 @@ Scheduler::Scheduler(kv::KvCache& kv, const SchedulerOptions& options, telemetry
       options_(options),
       policy_(make_batch_policy(options.batching)),
       metrics_(metrics),
-      chunk_rng_(options.chunking.seed) {}
+      chunk_rng_(options.chunking.seed),
+      preemption_rng_(options.random_preemption.seed) {}
 
 Scheduler::~Scheduler() = default;
 
@@ -46,6 +47,7 @@ const Plan& Scheduler::plan(TimePoint now) {
   tally_ = {};
   plan_.start(now);
   reserve_running();
+  preempt_at_random();
   allot_running();
   admit(now);
   if (!plan_.empty()) ++plan_.number;
@@ -97,6 +99,12 @@ void Scheduler::preempt(Sequence& victim) {
   victim.state = Sequence::State::kWaiting;
   running_.erase(std::find(running_.begin(), running_.end(), &victim));
   insert_by_age(waiting_, victim);
+}
+
+void Scheduler::preempt_at_random() {
+  const int one_in = options_.random_preemption.one_in;
+  if (one_in == 0 || running_.size() < 2 || preemption_rng_.below(static_cast<uint32_t>(one_in)) != 0) return;
+  preempt(*running_[1 + preemption_rng_.below(static_cast<uint32_t>(running_.size() - 1))]);
 }
 
 void Scheduler::allot_running() {

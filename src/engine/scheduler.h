@@ -40,6 +40,7 @@ struct SchedulerOptions {
   int max_sequences = 32;  // running at once, choices that a prompt will fork into included
   BatchingOptions batching;
   Chunking chunking;
+  RandomPreemption random_preemption;
 };
 
 inline constexpr int kMaxOvertakes = 16;
@@ -83,6 +84,7 @@ class Scheduler {
   void reserve_running();
   Sequence* pick_victim() const;
   void preempt(Sequence& victim);
+  void preempt_at_random();
   void allot_running();
   void allot(Sequence& sequence);
   int chunk_limit(int pending);
@@ -109,6 +111,7 @@ class Scheduler {
   std::unique_ptr<BatchPolicy> policy_;
   telemetry::Metrics* metrics_;
   Rng chunk_rng_;
+  Rng preemption_rng_;
   bool draining_ = false;
 
   std::unordered_map<RequestId, std::unique_ptr<Request>> requests_;

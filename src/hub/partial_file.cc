@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "hub/sha256.h"
+#include "base/sha256.h"
 
 namespace brio::hub {
 namespace {

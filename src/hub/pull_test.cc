@@ -11,7 +11,7 @@
 
 #include "base/temporary_folder.h"
 #include "hub/partial_file.h"
-#include "hub/sha256.h"
+#include "base/sha256.h"
 #include "hub/zip_maker.h"
 #include "net/https_test_server.h"
 

@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "hub/sha256.h"
+#include "base/sha256.h"
 #include "hub/store.h"
 #include "net/url.h"
 

@@ -4,7 +4,7 @@
 #include <fstream>
 #include <optional>
 
-#include "hub/sha256.h"
+#include "base/sha256.h"
 #include "hub/source.h"
 #include "net/http_client.h"
 

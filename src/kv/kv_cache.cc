@@ -209,6 +209,7 @@ void KvCache::run_pending() {
     if (work.kind == Pending::Kind::kCopy) {
       std::memcpy(data, block_data(group, work.source), bytes);
     } else {
+      ++num_poisoned_;
       std::memset(data, 0xFF, bytes);  // all ones is a NaN in bf16 and fp32
     }
   }

@@ -76,6 +76,7 @@ class KvCache {
   const BlockPool& pool(int group) const { return groups_[static_cast<size_t>(group)].pool; }
   int64_t size_bytes() const;
   double use() const;  // referenced / total of the fullest group
+  int64_t num_poisoned() const { return num_poisoned_; }  // blocks filled with NaN when they were freed
 
   // Conservation: free + referenced = total, references = tables that hold a block. Any break is a CHECK.
   void check() const;
@@ -115,6 +116,7 @@ class KvCache {
   std::vector<Pending> pending_;
   int max_chunk_;
   Poison poison_;
+  int64_t num_poisoned_ = 0;
 
   std::vector<SequenceId> step_sequences_;
   int view_layer_ = -1;

@@ -98,4 +98,9 @@ std::span<const float> CpuOps::read(const Rows& rows, int row) const {
   return {rows.storage()->row(row), static_cast<size_t>(rows.width())};
 }
 
+std::vector<float> CpuOps::read(const Activation& in, int row) const {
+  BRIO_CHECK(row >= 0 && row < in.storage()->num_rows, "row {} of {}", row, in.storage()->num_rows);
+  return in.storage()->read(row);
+}
+
 }  // namespace brio::ops

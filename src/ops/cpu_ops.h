@@ -49,6 +49,7 @@ class CpuOps final : public OpSet {
   void attention(const Rows& q, const StepRows& step, const AttentionShape& shape, const tensor::KvLayerView& kv,
                  Activation& out) override;
   std::span<const float> read(const Rows& rows, int row) const override;
+  std::vector<float> read(const Activation& in, int row) const override;
   int64_t weight_passes() const override { return weight_passes_.load(std::memory_order_relaxed); }
 
   struct AttentionScratch;  // ops/cpu_attention.h

@@ -4,6 +4,8 @@
 #include <iterator>
 #include <numeric>
 
+#include "tensor/float16.h"
+
 namespace brio::ops {
 
 using tensor::InputForms;
@@ -60,6 +62,24 @@ void Activation::Storage::store(const kernels::QuantizeKernels& kernels, int r, 
     float* out = f32 + r * stride + column;
     std::fill(std::copy(x.begin(), x.end(), out), out + kernels::padded_k(k), 0.0F);
   }
+}
+
+std::vector<float> Activation::Storage::read(int r) const {
+  std::vector<float> out;
+  const auto add_image = [&](const kernels::QuantizedRow& image) {
+    for (int i = 0; i < width; ++i)
+      out.push_back(static_cast<float>(image.values[i]) * image.scales[i / kernels::kGroup]);
+  };
+  if (values != nullptr) {
+    add_image(quantized_row(r));
+    const auto rest = std::lower_bound(rest_rows.begin(), rest_rows.end(), r);
+    if (rest != rest_rows.end() && *rest == r) {
+      add_image(quantized_row(num_rows + static_cast<int>(rest - rest_rows.begin())));
+    }
+  }
+  for (int i = 0; bf16 != nullptr && i < width; ++i) out.push_back(tensor::bf16_to_f32(bf16[r * stride + i]));
+  if (f32 != nullptr) out.insert(out.end(), f32 + r * stride, f32 + r * stride + width);
+  return out;
 }
 
 Result<std::shared_ptr<Rows::Storage>> make_rows_storage(int max_rows, int width) {

@@ -45,6 +45,9 @@ struct Activation::Storage {
   // unless the columns are the row's last. Any thread, one thread per 32 columns.
   void store(const kernels::QuantizeKernels& kernels, int r, int column, std::span<const float> x);
 
+  // Row r in every form, as fp32: values times scales, the rest's, bf16, fp32.
+  std::vector<float> read(int r) const;
+
   kernels::QuantizedRow quantized_row(int r) const {
     const ptrdiff_t at = r * stride;
     return {values + at, scales + at / kernels::kGroup, sums + at / (kernels::kGroup / 2)};

@@ -40,6 +40,7 @@ class NullOps final : public OpSet {
   void attention(const Rows& q, const StepRows& step, const AttentionShape& shape, const tensor::KvLayerView& kv,
                  Activation& out) override;
   std::span<const float> read(const Rows& rows, int row) const override;
+  std::vector<float> read(const Activation&, int) const override { return {}; }
   int64_t weight_passes() const override { return weight_passes_; }
 
  private:

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "base/result.h"
 #include "ops/rope_table.h"
@@ -117,6 +118,8 @@ class OpSet {
 
   // Host view of one row (logits for the sampler, tests). Valid until the next call that writes `rows`.
   virtual std::span<const float> read(const Rows& rows, int row) const = 0;
+  // One row of a linear layer's input as its consumers see it, every form after the other (proofs).
+  virtual std::vector<float> read(const Activation& in, int row) const = 0;
 
   // Weight passes since construction: one per (weight, linear call). Proves "each weight is read once per step".
   virtual int64_t weight_passes() const = 0;

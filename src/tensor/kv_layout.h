@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 namespace brio::tensor {
 
@@ -48,5 +49,11 @@ struct KvLayerView {
   const KvSpec* spec = nullptr;
   std::span<const std::span<std::byte* const>> blocks;  // [sequences in the step][logical blocks]
 };
+
+// What is stored of one token and KV head: channel c of its key and of its value, as fp32 (proofs and tests).
+struct StoredToken {
+  std::vector<float> key, value;  // [head_dim]
+};
+StoredToken read_token(const KvLayerView& view, int32_t sequence, int32_t position, int head);
 
 }  // namespace brio::tensor

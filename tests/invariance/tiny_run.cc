@@ -1,13 +1,12 @@
 #include "invariance/tiny_run.h"
 
-#include <openssl/evp.h>
-
 #include <unistd.h>
 #include <algorithm>
 
 #include <cstring>
 
 #include "base/rng.h"
+#include "base/sha256.h"
 #include "kv/kv_cache.h"
 #include "ops/cpu_ops.h"
 #include "weights/checkpoint.h"
@@ -138,12 +137,9 @@ testing::AssertionResult same_bits(const Logits& expected, const Logits& got, in
 }
 
 std::string sha256(std::span<const float> values) {
-  unsigned char digest[EVP_MAX_MD_SIZE];
-  unsigned int size = 0;
-  EVP_Digest(values.data(), values.size_bytes(), digest, &size, EVP_sha256(), nullptr);
-  std::string text;
-  for (unsigned int i = 0; i < size; ++i) text += fmt::format("{:02x}", digest[i]);
-  return text;
+  Sha256 hash;
+  hash.update(values);
+  return hash.finish();
 }
 
 }  // namespace brio::invariance

@@ -91,6 +91,7 @@ class HashOps final : public ops::OpSet {
     unused();
   }
   std::span<const float> read(const ops::Rows&, int row) const override { return logits[static_cast<size_t>(row)]; }
+  std::vector<float> read(const ops::Activation&, int) const override { return {}; }
   int64_t weight_passes() const override { return 0; }
 
   std::vector<std::vector<float>> logits;  // of the step, one per row that asked

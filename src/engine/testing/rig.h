@@ -27,7 +27,7 @@ class Rig {
     options.check_invariants = true;
     options.entropy = 1;
     options.max_sequences = std::min(options.max_sequences, limits.max_logits);
-    options.step_log = [this](std::string_view line) { log.emplace_back(line); };
+    options.on_step = [this](const Plan& plan, const StepLogits&, const kv::KvCache&) { log.push_back(format(plan)); };
     clock.advance(std::chrono::seconds(1));
     auto created = Engine::create(model, tokenizer, std::move(options), nullptr, clock);
     EXPECT_TRUE(created.ok()) << created.error().message;

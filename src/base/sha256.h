@@ -2,17 +2,21 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
 struct evp_md_ctx_st;
 
-namespace brio::hub {
+namespace brio {
 
 class Sha256 {
  public:
   Sha256();
   void update(std::string_view bytes);
+  void update(std::span<const float> values) {
+    update({reinterpret_cast<const char*>(values.data()), values.size_bytes()});
+  }
   std::string finish();  // once
 
  private:
@@ -25,4 +29,4 @@ class Sha256 {
 // 64 hexadecimal digits, lower case.
 bool is_sha256(std::string_view text);
 
-}  // namespace brio::hub
+}  // namespace brio

@@ -1,4 +1,4 @@
-#include "hub/sha256.h"
+#include "base/sha256.h"
 
 #include <fmt/format.h>
 #include <openssl/evp.h>
@@ -7,7 +7,7 @@
 
 #include "base/check.h"
 
-namespace brio::hub {
+namespace brio {
 
 void Sha256::Free::operator()(evp_md_ctx_st* context) const {
   EVP_MD_CTX_free(context);
@@ -35,4 +35,4 @@ bool is_sha256(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
-}  // namespace brio::hub
+}  // namespace brio

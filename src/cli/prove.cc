@@ -1,0 +1,383 @@
+// prove: shows on the user's own machine and model that nothing but the text decides the bits of an answer.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <boost/json.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <sstream>
+
+#include "base/numerics_id.h"
+#include "cli/answer.h"
+#include "cli/command.h"
+#include "cli/interrupt.h"
+#include "cli/terminal.h"
+#include "prove/matrix.h"
+#include "prove/texts.h"
+
+namespace brio::cli {
+namespace {
+
+using prove::RowResult;
+
+struct Flags {
+  std::string model, numerics = "default", state, peer;
+  std::vector<std::string> only;
+  bool quick = false, full = false, json = false, fingerprints = false;
+  int runs = 0, threads = 5;
+  uint64_t seed = 1;
+};
+
+// How much is proved; small models (tests) are cheap enough for more.
+struct Depth {
+  std::string_view name;
+  int texts, longest, most_tokens, most_visits, runs, most_rows;
+};
+constexpr Depth kQuick = {"quick", 16, 100, 6, 4, 2, 64};
+constexpr Depth kUsual = {"usual", 24, 260, 10, 8, 6, 256};
+constexpr Depth kFull = {"full", 48, 520, 16, 16, 24, 512};
+constexpr int64_t kSmallModelBytes = 32 << 20;
+constexpr int kSmallModelVisits = 32;
+constexpr int kSmallModelRuns = 15;     // times as many
+constexpr int kRunsUntilItOccurs = 20;  // times as many before a row is called vacuous
+constexpr int kMostLogits = 64;
+
+const std::string kFreshProcess = "fresh process";
+const std::string kAnotherBuild = "another build";
+
+// Cut into prompts; long enough for the longest. Several scripts, code, digits and emoji.
+constexpr std::string_view kRealText =
+    "The kettle had been on the stove since six, and nobody in the house admitted to lighting it. Marta counted the "
+    "cups: 3 blue, 4 white, 12 chipped. \"Whose are these?\" she asked.\n"
+    "int sum(const std::vector<int>& values) {\n  int total = 0;\n  for (int value : values) total += value;\n  return "
+    "total;\n}\n"
+    "Der Zug nach Köln fährt um 17:42 Uhr ab; ¿y quién compró los billetes? Personne ne le sait.\n"
+    "昨天的雨下了一整夜，今天早上街上全是水。他说他会在九点之前回来。\n"
+    "كان البحر هادئا في الصباح، ثم جاءت الريح من الشمال.\n"
+    "Πόσο κοστίζει; 1.250,00 € — ακριβό! 🙂🚀👩‍👩‍👧 {\"key\": [1, 2.5e-3, null], "
+    "\"ok\": "
+    "true}\n"
+    "Every evening the lighthouse keeper wrote one line in the log: wind, sea, ships passed. In forty years he missed "
+    "two. SELECT name, COUNT(*) FROM ships WHERE year = 1911 GROUP BY name ORDER BY 2 DESC;\n";
+
+const Depth& depth_of(const Flags& flags) {
+  return flags.full ? kFull : flags.quick ? kQuick : kUsual;
+}
+
+struct Bench {
+  std::unique_ptr<prove::TracedModel> model;
+  prove::Material material;
+  int runs = 1;
+};
+
+Result<Bench> make_bench(const Flags& flags) {
+  BRIO_TRY(const tensor::Numerics numerics, parse_numerics(flags.numerics));
+  BRIO_TRY(const weights::Checkpoint checkpoint, server::open_checkpoint(flags.model));
+  Depth depth = depth_of(flags);
+  const bool small = checkpoint.file_bytes() < kSmallModelBytes;
+  if (small) {
+    depth.most_visits = std::max(depth.most_visits, flags.full ? kSmallModelVisits : depth.most_visits);
+    depth.runs *= flags.full ? kSmallModelRuns : 1;
+  }
+  BRIO_TRY(std::shared_ptr<prove::ProbeDevice> device, prove::ProbeDevice::create(numerics, flags.threads));
+  ThreadPool& pool = device->pool(std::min(flags.threads, effective_cpus()));
+  ProgressLine progress("loading " + flags.model);
+  model::BuildOptions build;
+  build.limits = {std::max(depth.most_rows, kMostLogits), kMostLogits};
+  build.progress_context = &progress;
+  build.progress = [](void* context, double done) { static_cast<ProgressLine*>(context)->fraction(done); };
+  BRIO_TRY(auto model, model::build_model(checkpoint, device, pool, build));
+  progress.finish();
+  Bench bench;
+  bench.runs = flags.runs > 0 ? flags.runs : depth.runs;
+  std::vector<int32_t> real;
+  if (auto tokenizer = server::load_tokenizer(checkpoint); tokenizer.ok()) {
+    BRIO_TRY(real, (*tokenizer)->encode(kRealText, tokenizer::Trust::kUntrusted, tokenizer::AddSpecial::kNo));
+    while (!real.empty() && static_cast<int>(real.size()) < depth.longest) {
+      const std::vector<int32_t> once = real;
+      real.insert(real.end(), once.begin(), once.end());
+    }
+  }
+  const model::Config& config = model->config();
+  prove::TextOptions texts;
+  texts.count = depth.texts;
+  texts.most_tokens = depth.most_tokens;
+  texts.longest = std::min(depth.longest, config.context - std::max(depth.most_tokens, prove::kLongAnswer) - 1);
+  texts.vocab = config.vocab;
+  texts.seed = flags.seed;
+  if (texts.longest < prove::kShortestLongest) {
+    return error(ErrorCode::kContextLengthExceeded, "a context of {} tokens is too short to prove anything",
+                 config.context);
+  }
+  bench.material = {prove::make_texts(texts, real),           device->isas(),   flags.threads, model->limits().max_rows,
+                    std::min(32, model->limits().max_logits), depth.most_visits};
+  bench.model = std::make_unique<prove::TracedModel>(std::move(model), device);
+  return bench;
+}
+
+// Rows that were begun before, by name: "name<TAB>runs<TAB>combinations<TAB>positions<TAB>equal<TAB>occurred" each, after
+// a line that says what was proved. Anything else is another proof's, and an error.
+class StateFile {
+ public:
+  StateFile(std::string path, std::string key) : path_(std::move(path)), key_(std::move(key)) {}
+
+  Result<void> read() {
+    std::ifstream in(path_);
+    if (path_.empty() || !in) return {};
+    std::string line;
+    std::getline(in, line);
+    if (line != key_) {
+      return error(ErrorCode::kInvalidFile, "{}: line 1: the state of another model, depth, seed or version of brio",
+                   path_);
+    }
+    for (int number = 2; std::getline(in, line); ++number) {
+      std::istringstream fields(line);
+      RowResult row;
+      int equal = 0;
+      if (!std::getline(fields, row.name, '\t') ||
+          !(fields >> row.runs >> row.combinations >> row.positions >> equal)) {
+        return error(ErrorCode::kInvalidFile, "{}: line {}: not a row's state", path_, number);
+      }
+      fields.ignore(1);
+      std::getline(fields, row.occurred);
+      row.status = equal != 0 ? RowResult::Status::kEqual : RowResult::Status::kVacuous;
+      rows_[row.name] = row;
+    }
+    return {};
+  }
+  RowResult of(const std::string& name) const {
+    const auto found = rows_.find(name);
+    return found == rows_.end() ? RowResult{} : found->second;
+  }
+  Result<void> keep(const RowResult& row) {
+    rows_[row.name] = row;
+    if (path_.empty() || row.status == RowResult::Status::kDiffers) return {};
+    const std::string temporary = path_ + ".new";
+    std::ofstream out(temporary);
+    out << key_ << '\n';
+    for (const auto& [name, kept] : rows_) {
+      out << name << '\t' << kept.runs << '\t' << kept.combinations << '\t' << kept.positions << '\t'
+          << (kept.status == RowResult::Status::kEqual ? 1 : 0) << '\t' << kept.occurred << '\n';
+    }
+    out.close();
+    std::error_code failure;
+    if (out) std::filesystem::rename(temporary, path_, failure);
+    if (!out || failure) return error(ErrorCode::kIo, "{} cannot be written", path_);
+    return {};
+  }
+
+ private:
+  std::string path_, key_;
+  std::map<std::string, RowResult> rows_;
+};
+
+std::string quoted(const std::string& text) {  // for sh
+  std::string out = "'";
+  for (const char c : text) c == '\'' ? out += "'\\''" : out += c;
+  return out + "'";
+}
+
+// The texts alone in another process: this program again, or another build of it.
+Result<RowResult> other_process(const std::string& name, const std::string& program, const Flags& flags,
+                                const std::vector<std::string>& expected) {
+  std::string command = quoted(program) + " prove " + quoted(flags.model) + " --fingerprints --numerics " +
+                        quoted(flags.numerics) + " --seed " + std::to_string(flags.seed) + " --" +
+                        std::string(depth_of(flags).name);
+  if (depth_of(flags).name == kUsual.name) command.resize(command.rfind(" --"));
+  std::FILE* pipe = popen(command.c_str(), "re");
+  if (pipe == nullptr) return error(ErrorCode::kIo, "{} cannot be started", program);
+  std::string output;
+  char piece[4096];
+  for (size_t got; (got = std::fread(piece, 1, sizeof piece, pipe)) > 0;) output.append(piece, got);
+  if (const int status = pclose(pipe); status != 0) {
+    return error(ErrorCode::kIo, "{} prove --fingerprints failed ({})", program, WEXITSTATUS(status));
+  }
+  RowResult row;
+  row.name = name;
+  row.runs = 1;
+  row.status = RowResult::Status::kEqual;
+  row.occurred = fmt::format("every text alone by {}", program);
+  std::istringstream lines(output);
+  std::string fingerprint;
+  for (size_t text = 0; text < expected.size(); ++text) {
+    ++row.combinations;
+    if (std::getline(lines, fingerprint) && fingerprint == expected[text]) continue;
+    row.status = RowResult::Status::kDiffers;
+    row.detail = fmt::format("text {}: {} became {}", text, expected[text].substr(0, 12), fingerprint.substr(0, 12));
+    break;
+  }
+  return row;
+}
+
+std::string_view word(RowResult::Status status) {
+  switch (status) {
+    case RowResult::Status::kEqual:
+      return "equal";
+    case RowResult::Status::kVacuous:
+      return "VACUOUS";
+    case RowResult::Status::kDiffers:
+      return "DIFFERS";
+  }
+  return "";
+}
+
+void print_row(const RowResult& row) {
+  fmt::print("{:<36} {:>6} {:>9} {:>10}  {:<8} {}\n", row.name, row.runs, row.combinations, row.positions,
+             word(row.status), row.status == RowResult::Status::kEqual ? row.occurred : row.detail);
+  std::fflush(stdout);
+}
+
+boost::json::object to_json(const Flags& flags, const std::vector<RowResult>& rows,
+                            const std::vector<std::string>& fingerprints) {
+  boost::json::array list;
+  int64_t combinations = 0;
+  int64_t positions = 0;
+  int failed = 0;
+  for (const RowResult& row : rows) {
+    list.push_back(boost::json::object{{"row", row.name},
+                                       {"runs", row.runs},
+                                       {"combinations", row.combinations},
+                                       {"positions", row.positions},
+                                       {"result", word(row.status)},
+                                       {"occurred", row.occurred},
+                                       {"detail", row.detail}});
+    combinations += row.combinations;
+    positions += row.positions;
+    failed += row.status == RowResult::Status::kEqual ? 0 : 1;
+  }
+  return {{"model", flags.model},       {"depth", depth_of(flags).name},
+          {"numerics", flags.numerics}, {"numerics_id", kNumericsId},
+          {"seed", flags.seed},         {"combinations", combinations},
+          {"positions", positions},     {"rows_failed", failed},
+          {"rows", std::move(list)},    {"fingerprints", boost::json::array(fingerprints.begin(), fingerprints.end())}};
+}
+
+bool is_wanted(const Flags& flags, const std::string& name) {
+  return flags.only.empty() || std::find(flags.only.begin(), flags.only.end(), name) != flags.only.end();
+}
+
+Result<void> check_names(const Flags& flags, const std::vector<prove::Row>& rows) {
+  std::vector<std::string> names;
+  for (const prove::Row& row : rows) names.push_back(row.name);
+  names.insert(names.end(), {kFreshProcess, kAnotherBuild});
+  for (const std::string& name : flags.only) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
+      return error(ErrorCode::kInvalidArgument, "--row '{}': no such row; there are: {}", name, fmt::join(names, ", "));
+    }
+  }
+  return {};
+}
+
+Result<void> prove_model(const Flags& flags) {
+  BRIO_TRY(Bench bench, make_bench(flags));
+  const std::vector<prove::Row> rows = prove::rows(bench.material);
+  BRIO_TRY_OK(check_names(flags, rows));
+  prove::Matrix matrix(*bench.model, bench.material, flags.seed);
+  const InterruptGuard guard;
+  {
+    ProgressLine progress("every text alone");
+    BRIO_TRY_OK(matrix.run_alone([&](int done, int of) {
+      progress.fraction(static_cast<double>(done) / of);
+      return !InterruptGuard::interrupted();
+    }));
+  }
+  const std::vector<std::string> fingerprints = matrix.fingerprints();
+  if (flags.fingerprints) {
+    for (const std::string& fingerprint : fingerprints) fmt::print("{}\n", fingerprint);
+    return {};
+  }
+  StateFile state(flags.state, fmt::format("brio prove, numerics {}, {}, {} {}", kNumericsId, depth_of(flags).name,
+                                           flags.seed, fmt::join(fingerprints, " ")));
+  BRIO_TRY_OK(state.read());
+  if (!flags.json) {
+    fmt::print("{}\n", bold(fmt::format("{:<36} {:>6} {:>9} {:>10}  {:<8} {}", "what must not matter", "runs",
+                                        "answers", "positions", "bits", "what occurred"),
+                            STDOUT_FILENO));
+  }
+  std::vector<RowResult> results;
+  Result<void> kept;
+  const auto add = [&](const RowResult& result) {
+    results.push_back(result);
+    if (!flags.json) print_row(result);
+  };
+  for (const prove::Row& row : rows) {
+    if (!is_wanted(flags, row.name) || InterruptGuard::interrupted()) continue;
+    const int runs = std::max(bench.runs, row.least_runs);
+    ProgressLine progress(row.name);
+    auto last_kept = Clock::steady().now();
+    const prove::OnRun on_run = [&](const RowResult& result) {
+      progress.fraction(static_cast<double>(result.runs) / runs);
+      if (const auto now = Clock::steady().now(); now - last_kept > std::chrono::seconds(10)) {
+        last_kept = now;
+        kept = state.keep(result);
+      }
+      return kept.ok() && !InterruptGuard::interrupted() &&
+             (result.runs < runs || result.status == RowResult::Status::kVacuous);
+    };
+    const RowResult earlier = state.of(row.name);
+    RowResult result = earlier;
+    if (earlier.runs < runs || earlier.status != RowResult::Status::kEqual) {
+      result = matrix.prove(row, runs * kRunsUntilItOccurs, earlier, on_run);
+    }
+    progress.finish();
+    BRIO_TRY_OK(kept);
+    BRIO_TRY_OK(state.keep(result));
+    add(result);
+  }
+  if (is_wanted(flags, kFreshProcess) && !InterruptGuard::interrupted()) {
+    const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
+    BRIO_TRY(const RowResult row, other_process(kFreshProcess, self, flags, fingerprints));
+    add(row);
+  }
+  if (!flags.peer.empty() && is_wanted(flags, kAnotherBuild) && !InterruptGuard::interrupted()) {
+    BRIO_TRY(const RowResult row, other_process(kAnotherBuild, flags.peer, flags, fingerprints));
+    add(row);
+  }
+  int64_t combinations = 0;
+  int differing = 0;
+  int vacuous = 0;
+  for (const RowResult& row : results) {
+    combinations += row.combinations;
+    differing += row.status == RowResult::Status::kDiffers ? 1 : 0;
+    vacuous += row.status == RowResult::Status::kVacuous ? 1 : 0;
+  }
+  if (flags.json) fmt::print("{}\n", boost::json::serialize(to_json(flags, results, fingerprints)));
+  if (InterruptGuard::interrupted()) return error(ErrorCode::kCancelled, "stopped after {} combinations", combinations);
+  if (differing > 0) return error(ErrorCode::kNumeric, "bits differ in {} of {} rows", differing, results.size());
+  if (vacuous > 0) return error(ErrorCode::kNumeric, "{} of {} rows proved nothing", vacuous, results.size());
+  if (!flags.json) fmt::print("{} combinations, 0 differing bits\n", combinations);
+  return {};
+}
+
+}  // namespace
+
+void add_prove_command(CLI::App& app, int& exit_code) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command = app.add_subcommand(
+      "prove", "Show that batching, neighbours, threads, instruction sets and the like change no bit of any answer");
+  command->add_option("MODEL", flags->model, "A model's name, a .gguf file or a safetensors folder")->required();
+  CLI::Option* quick = command->add_flag("--quick", flags->quick, "Few and short texts: a minute or so");
+  command->add_flag("--full", flags->full, "Many and long texts: hours for a large model; see --state")
+      ->excludes(quick);
+  command->add_flag("--json", flags->json, "One JSON object instead of the table");
+  command->add_option("--row", flags->only, "This row alone; may be given several times");
+  command->add_option("--runs", flags->runs, "Runs of every row, instead of the depth's")
+      ->check(CLI::Range(1, 1 << 24));
+  command->add_option("--threads", flags->threads, "The most threads to try, more than there are cores too")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  command->add_option("--numerics", flags->numerics, "default, or fp32: exact weights, fp32 activations and KV")
+      ->capture_default_str();
+  command->add_option("--seed", flags->seed, "Another seed draws other texts and runs")->capture_default_str();
+  command->add_option("--state", flags->state,
+                      "A file that keeps what has been proved: the same command goes on from it");
+  command->add_option("--peer", flags->peer, "Another build of brio, to be compared as well")->check(CLI::ExistingFile);
+  command->add_flag("--fingerprints", flags->fingerprints, "Only print a digest of each text's logits alone")
+      ->group("");
+  command->callback([flags, &exit_code] { exit_code = run_command([&] { return prove_model(*flags); }); });
+}
+
+}  // namespace brio::cli

@@ -1,0 +1,338 @@
+#include "prove/rows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "prove/texts.h"
+
+namespace brio::prove {
+namespace {
+
+using engine::BatchingMode;
+using engine::Chunking;
+
+int between(Rng& rng, int low, int high) {  // both included
+  return low + static_cast<int>(rng.below(static_cast<uint32_t>(high - low + 1)));
+}
+
+bool any_text(const Text&) {
+  return true;
+}
+
+// Visits for the rest of the run, arriving one after the other and some together.
+void invite(Setup& setup, Rng& rng, const Material& material, int count) {
+  for (int i = 0; i < count; ++i) {
+    Visit visit;
+    visit.text = material.draw(rng, any_text);
+    visit.arrival = between(rng, 0, 2 * count);
+    visit.scored = rng.below(3) == 0;
+    setup.visits.push_back(visit);
+  }
+}
+
+// The row's own visit comes first, among at least one other.
+Visit& star(Setup& setup, int text) {
+  setup.visits.resize(std::max<size_t>(setup.visits.size(), 2));
+  setup.visits[0].text = text;
+  return setup.visits[0];
+}
+
+std::string need(bool occurred, std::string what) {
+  return occurred ? std::string() : std::move(what);
+}
+
+Row budget(int rows_of_step) {
+  Row row;
+  row.name = fmt::format("budget {}", rows_of_step);
+  row.arrange = [rows_of_step](Setup& setup, Rng& rng, const Material& material, int) {
+    setup.max_rows = std::min(rows_of_step, material.most_rows);
+    setup.chunking = {};
+    const size_t length = static_cast<size_t>(setup.max_rows);
+    star(setup, material.draw(rng, [&](const Text& text) { return text.prompt.size() >= length; })).scored = false;
+    setup.max_sequences = std::min({material.most_sequences, setup.max_rows, 32});
+    for (Visit& visit : setup.visits) {  // choices of one prompt run together
+      if (material.texts[static_cast<size_t>(visit.text)].n <= setup.max_sequences) continue;
+      visit.text = material.draw(rng, [&](const Text& text) { return text.n == 1 && text.prompt.size() >= length; });
+    }
+  };
+  row.occurred = [](const Evidence& seen) { return fmt::format("steps of up to {} rows", seen.most_rows); };
+  row.missing = [rows_of_step](const Evidence& seen, const Material& material) {
+    return need(seen.most_rows == std::min(rows_of_step, material.most_rows), "no step used the whole budget");
+  };
+  return row;
+}
+
+Row chunks(std::string name, Chunking::Kind kind, int size) {
+  Row row;
+  row.name = std::move(name);
+  row.arrange = [kind, size](Setup& setup, Rng& rng, const Material& material, int) {
+    setup.max_rows = material.most_rows;
+    setup.chunking = {kind, size, rng.next()};
+    star(setup, material.draw(rng, [](const Text& text) { return text.prompt.size() > 33; })).scored = false;
+  };
+  row.occurred = [](const Evidence& seen) {
+    if (seen.chunks.empty()) return std::string("chunks of 1");
+    return fmt::format("chunks of {} to {}, {} sizes", seen.chunks.begin()->first, seen.chunks.rbegin()->first,
+                       seen.chunks.size());
+  };
+  row.missing = [kind, size](const Evidence& seen, const Material&) {
+    if (kind == Chunking::Kind::kRandom) return need(seen.chunks.size() > 3, "too few different chunks");
+    if (kind == Chunking::Kind::kBudget)
+      return need(!seen.chunks.empty() && seen.chunks.rbegin()->first > 33, "no long chunk");
+    if (size == 1) return need(seen.chunks.empty(), "a chunk of more than one row");
+    return need(!seen.chunks.empty() && seen.chunks.rbegin()->first == size, fmt::format("no chunk of {}", size));
+  };
+  return row;
+}
+
+Row batching(BatchingMode mode) {
+  Row row;
+  row.name = fmt::format("{} batching", engine::name(mode));
+  row.arrange = [mode](Setup& setup, Rng& rng, const Material& material, int) {
+    setup.max_sequences = std::min(setup.max_rows, material.most_sequences);
+    setup.scarce_blocks = false;
+    setup.batching.mode = mode;
+    setup.batching.size = between(rng, 2, 4);
+    setup.batching.max_wait = std::chrono::milliseconds(between(rng, 1, 20));
+    if (setup.visits.size() < 6) invite(setup, rng, material, 6 - static_cast<int>(setup.visits.size()));
+    for (Visit& visit : setup.visits) visit.abort_after = -1;
+  };
+  const auto most_at_once = [](const Evidence& seen) {
+    return seen.admitted_at_once.empty() ? 0 : seen.admitted_at_once.rbegin()->first;
+  };
+  row.occurred = [most_at_once](const Evidence& seen) {
+    return fmt::format("{} admitted at once, {} joins", most_at_once(seen), seen.joins);
+  };
+  row.missing = [mode, most_at_once](const Evidence& seen, const Material&) {
+    if (mode == BatchingMode::kContinuous) return need(seen.joins > 0, "nobody joined a running batch");
+    if (seen.joins > 0) return std::string("somebody joined a running batch");
+    return need(most_at_once(seen) > 1, "no batch of more than one");
+  };
+  return row;
+}
+
+std::string list_of_threads(const Evidence& seen) {
+  std::string text;
+  for (const auto& [threads, runs] : seen.threads) text += fmt::format("{}{}", text.empty() ? "" : ", ", threads);
+  return text;
+}
+
+std::string list_of_isas(const Evidence& seen) {
+  std::string text;
+  for (const auto& [isa, steps] : seen.isas) text += fmt::format("{}{}", text.empty() ? "" : ", ", brio::name(isa));
+  return text;
+}
+
+}  // namespace
+
+int Material::draw(Rng& rng, const std::function<bool(const Text&)>& condition) const {
+  std::vector<int> found;
+  for (size_t t = 0; t < texts.size(); ++t) {
+    if (condition(texts[t])) found.push_back(static_cast<int>(t));
+  }
+  BRIO_CHECK(!found.empty(), "no such text among {}", texts.size());
+  return found[rng.below(static_cast<uint32_t>(found.size()))];
+}
+
+Setup alone(int text, const Material& material) {
+  Setup setup;
+  setup.isa = material.isas.back();
+  setup.max_sequences = std::max(1, material.texts[static_cast<size_t>(text)].n);
+  Visit visit;
+  visit.text = text;
+  visit.scored = true;
+  setup.visits.push_back(visit);
+  return setup;
+}
+
+Setup random_setup(Rng& rng, const Material& material) {
+  Setup setup;
+  const bool has_vectors = material.isas.size() > 1;  // the scalar reference is slow: it has a row of its own
+  setup.isa = material.isas[has_vectors ? 1 + rng.below(static_cast<uint32_t>(material.isas.size() - 1)) : 0];
+  setup.threads = between(rng, 1, std::min(2, material.most_threads));
+  setup.max_rows = between(rng, std::min(16, material.most_rows), material.most_rows);
+  setup.max_sequences = std::min({between(rng, 4, 32), setup.max_rows, material.most_sequences});
+  setup.chunking = {static_cast<Chunking::Kind>(rng.below(3)), between(rng, 1, 40), rng.next()};
+  setup.scarce_blocks = rng.below(4) == 0;
+  invite(setup, rng, material, between(rng, 2, material.most_visits));
+  return setup;
+}
+
+std::vector<Row> rows(const Material& material) {
+  std::vector<Row> rows;
+  const auto add = [&](std::string name, auto arrange, auto occurred, auto missing) {
+    rows.push_back({std::move(name), arrange, occurred, missing, 1});
+  };
+
+  add(
+      "alone",
+      [](Setup& setup, Rng& rng, const Material& material, int) {
+        setup.visits.resize(1);
+        setup.visits[0].arrival = 0;
+        setup.max_sequences =
+            std::max(setup.max_sequences, material.texts[static_cast<size_t>(setup.visits[0].text)].n);
+        setup.max_rows = std::max(setup.max_rows, setup.max_sequences);
+        setup.visits[0].scored = rng.below(2) == 0;
+      },
+      [](const Evidence& seen) { return fmt::format("{} steps", seen.steps); },
+      [](const Evidence& seen, const Material&) { return need(seen.joins == 0 && seen.steps > 0, "not alone"); });
+  add(
+      "neighbours come and go",
+      [](Setup& setup, Rng& rng, const Material& material, int) {
+        setup.max_sequences = std::min(setup.max_rows, material.most_sequences);
+        invite(setup, rng, material, between(rng, 1, material.most_visits - 1));
+        while (static_cast<int>(setup.visits.size()) > 32) setup.visits.pop_back();
+      },
+      [](const Evidence& seen) {
+        return fmt::format("{} at once, {} joins, {} leaves, {} mixed steps", seen.most_sequences, seen.joins,
+                           seen.leaves, seen.mixed_steps);
+      },
+      [](const Evidence& seen, const Material&) {
+        return need(seen.most_sequences > 1 && seen.joins > 0 && seen.leaves > 0 && seen.mixed_steps > 0,
+                    "nobody came or left in between");
+      });
+  add(
+      "row in the batch",
+      [](Setup& setup, Rng&, const Material& material, int) {
+        setup.max_rows = material.most_rows;
+        setup.max_sequences = std::min(setup.max_rows, material.most_sequences);
+        setup.scarce_blocks = false;
+        for (Visit& visit : setup.visits) visit.arrival = 0;
+      },
+      [](const Evidence& seen) { return fmt::format("{} different rows", seen.places.size()); },
+      [](const Evidence& seen, const Material&) { return need(seen.places.size() > 2, "always the same row"); });
+  for (const int size : {1, 7, 32, 64}) rows.push_back(budget(size));
+  rows.push_back(chunks("chunks of 1", Chunking::Kind::kFixed, 1));
+  rows.push_back(chunks("chunks of 7", Chunking::Kind::kFixed, 7));
+  rows.push_back(chunks("chunks of 32", Chunking::Kind::kFixed, 32));
+  rows.push_back(chunks("random chunks", Chunking::Kind::kRandom, 40));
+  rows.push_back(chunks("whole prompts", Chunking::Kind::kBudget, 0));
+  for (const BatchingMode mode : {BatchingMode::kStatic, BatchingMode::kDynamic, BatchingMode::kContinuous}) {
+    rows.push_back(batching(mode));
+  }
+  add(
+      "threads",
+      [](Setup& setup, Rng&, const Material& material, int number) {
+        setup.threads = 1 + number % material.most_threads;
+      },
+      [](const Evidence& seen) { return fmt::format("{} threads", list_of_threads(seen)); },
+      [](const Evidence& seen, const Material& material) {
+        return need(static_cast<int>(seen.threads.size()) == material.most_threads,
+                    fmt::format("all threads worked only with {}", list_of_threads(seen)));
+      });
+  rows.back().least_runs = material.most_threads;
+  add(
+      "instruction sets",
+      [](Setup& setup, Rng& rng, const Material& material, int number) {
+        setup.isa = material.isas[static_cast<size_t>(number) % material.isas.size()];
+        if (setup.isa == Isa::kScalar) setup.visits.resize(std::min<size_t>(setup.visits.size(), 3));
+        for (Visit& visit : setup.visits) {
+          if (setup.isa == Isa::kScalar) {
+            visit.text = material.draw(rng, [](const Text& text) { return text.prompt.size() < 70; });
+          }
+        }
+      },
+      [](const Evidence& seen) { return list_of_isas(seen); },
+      [](const Evidence& seen, const Material& material) {
+        return need(seen.isas.size() == material.isas.size(), "only " + list_of_isas(seen));
+      });
+  rows.back().least_runs = static_cast<int>(material.isas.size());
+  add(
+      "forked choices",
+      [](Setup& setup, Rng& rng, const Material& material, int) {
+        star(setup, material.draw(rng, [](const Text& text) { return text.n > 1 && text.prompt.size() > 33; }));
+        setup.max_rows = std::max(setup.max_rows, 4);
+        setup.max_sequences = std::max(setup.max_sequences, 4);
+      },
+      [](const Evidence& seen) { return fmt::format("{} forks, {} shared blocks", seen.forks, seen.shared_blocks); },
+      [](const Evidence& seen, const Material&) {
+        return need(seen.forks > 0 && seen.shared_blocks > 0, "no choice shared a block");
+      });
+  add(
+      "preempted and recomputed",
+      [](Setup& setup, Rng& rng, const Material& material, int) {
+        setup.preemption = {between(rng, 2, 6), rng.next()};
+        setup.max_sequences = std::min(setup.max_rows, material.most_sequences);
+        if (setup.visits.size() < 4) invite(setup, rng, material, 4 - static_cast<int>(setup.visits.size()));
+      },
+      [](const Evidence& seen) {
+        return fmt::format("{} preemptions, one request {} times", seen.preemptions, seen.most_preemptions);
+      },
+      [](const Evidence& seen, const Material&) {
+        return need(seen.most_preemptions > 1, "nobody was preempted twice");
+      });
+  add(
+      "blocks run out",
+      [](Setup& setup, Rng& rng, const Material& material, int) {
+        setup.scarce_blocks = true;
+        setup.max_sequences = std::min(setup.max_rows, material.most_sequences);
+        Visit growing;  // admitted with room for one more block each, they need two
+        growing.text = material.draw(rng, [](const Text& text) { return text.max_tokens == kLongAnswer; });
+        setup.visits.insert(setup.visits.end(), 4, growing);
+      },
+      [](const Evidence& seen) { return fmt::format("{} preemptions", seen.preemptions); },
+      [](const Evidence& seen, const Material&) { return need(seen.preemptions > 0, "blocks never ran out"); });
+  add(
+      "blocks scattered, reused, poisoned",
+      [](Setup& setup, Rng& rng, const Material& material, int) {
+        setup.scarce_blocks = true;
+        setup.max_sequences = std::min(setup.max_rows, material.most_sequences);
+        invite(setup, rng, material, 6);
+        Visit last;  // takes what all of them have left
+        last.text = material.draw(rng, [](const Text& text) { return text.prompt.size() > 64; });
+        last.arrival = 40;
+        setup.visits.push_back(last);
+      },
+      [](const Evidence& seen) {
+        return fmt::format("{} scattered tables, {} reused, {} poisoned", seen.scattered_tables, seen.reused_blocks,
+                           seen.poisoned_blocks);
+      },
+      [](const Evidence& seen, const Material&) {
+        return need(seen.scattered_tables > 0 && seen.reused_blocks > 0 && seen.poisoned_blocks > 0,
+                    "no block was scattered, reused or poisoned");
+      });
+  add(
+      "neighbours abort",
+      [](Setup& setup, Rng& rng, const Material& material, int) {
+        setup.max_sequences = std::min(setup.max_rows, material.most_sequences);
+        setup.chunking = {Chunking::Kind::kFixed, between(rng, 1, 8), 0};
+        invite(setup, rng, material, 3);
+        for (size_t v = 1; v < setup.visits.size(); v += 2) setup.visits[v].abort_after = between(rng, 0, 12);
+      },
+      [](const Evidence& seen) {
+        return fmt::format("{} in their prompt, {} in their answer", seen.aborted_prefills, seen.aborted_decodes);
+      },
+      [](const Evidence& seen, const Material&) {
+        return need(seen.aborted_prefills > 0 && seen.aborted_decodes > 0, "nobody was stopped in prompt and answer");
+      });
+  add(
+      "verify rows",
+      [](Setup& setup, Rng& rng, const Material& material, int) {
+        Visit& own =
+            star(setup, material.draw(rng, [](const Text& t) { return is_verifiable(t) && t.max_tokens > 3; }));
+        own.verified = true;
+        setup.chunking = {Chunking::Kind::kFixed, between(rng, 2, 8), 0};
+      },
+      [](const Evidence& seen) { return fmt::format("{} rows", seen.verify_rows); },
+      [](const Evidence& seen, const Material&) { return need(seen.verify_rows > 0, "no answer was verified"); });
+  add(
+      "seeded sampling",
+      [](Setup& setup, Rng& rng, const Material& material, int) {
+        star(setup, material.draw(rng, [](const Text& text) { return is_sampled(text) && text.n > 1; }));
+        setup.visits[1].text = material.draw(rng, [](const Text& text) { return !is_sampled(text); });
+        setup.visits[1].abort_after = -1;
+        setup.max_rows = std::max(setup.max_rows, 4);
+        setup.max_sequences = std::max(setup.max_sequences, 4);
+      },
+      [](const Evidence& seen) {
+        return fmt::format("{} tokens drawn beside {} greedy ones", seen.sampled_tokens, seen.greedy_tokens);
+      },
+      [](const Evidence& seen, const Material&) {
+        return need(seen.sampled_tokens > 0 && seen.greedy_tokens > 0 && seen.most_sequences > 1, "nothing was drawn");
+      });
+  return rows;
+}
+
+}  // namespace brio::prove
