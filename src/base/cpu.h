@@ -19,7 +19,7 @@ Result<Isa> choose_isa();        // the best one, or BRIO_ISA; an error names wh
 
 std::vector<int> allowed_cpus();  // ids in the affinity mask, ascending
 int effective_cpus();             // affinity count capped by the cgroup quota, at least 1
-int64_t memory_limit_bytes();     // the smaller of physical memory and the cgroup limit
+int64_t memory_limit_bytes();     // the least of physical memory, cgroup limits (v1, v2) and RLIMIT_AS
 std::string cpu_model();          // "AMD EPYC ..." or "unknown"
 
 // Sets flush-to-zero and denormals-are-zero for the calling thread (DESIGN R9): every compute thread, every step.

@@ -11,6 +11,9 @@
 #include <boost/beast/http/error.hpp>
 #include <boost/beast/http/field.hpp>
 #include <boost/beast/http/rfc7230.hpp>
+#include <utility>
+
+#include "base/memory_reserve.h"
 
 namespace brio::net {
 namespace {
@@ -90,7 +93,7 @@ void Connection::read() {
   read_outstanding_ = true;
   socket_.async_read_some(asio::buffer(arriving_), [self = shared_from_this()](ErrorCode error, size_t num_bytes) {
     self->read_outstanding_ = false;
-    self->on_read(error, num_bytes);
+    self->survive([&] { self->on_read(error, num_bytes); });
   });
 }
 
@@ -151,7 +154,7 @@ void Connection::feed() {
 void Connection::begin_request() {
   phase_ = Phase::kReading;
   parser_.emplace();
-  parser_->eager(true);
+  parser_->eager(false);  // stops after the header: trailers of the body join the fields of the message
   parser_->header_limit(static_cast<uint32_t>(host_.options.max_header_bytes));
   parser_->body_limit(host_.options.max_body_bytes);
   header_accepted_ = false;
@@ -161,13 +164,18 @@ void Connection::begin_request() {
 
 bool Connection::accept_header() {
   header_accepted_ = true;
+  parser_->eager(true);
   auto& message = parser_->get();
   if (beast::iequals(message.target().substr(0, 7), "http://")) {  // RFC 9112, section 3.2.2: as proxies are asked
     const std::string target(message.target());
-    const size_t path = target.find('/', 7);
-    message.target(path == std::string::npos ? "/" : target.substr(path));
+    const size_t path = std::min(target.find_first_of("/?", 7), target.size());  // "http://host?query" has an empty one
+    message.target((path < target.size() && target[path] == '/' ? "" : "/") + target.substr(path));
   }
   without_body_ = message.method() == http::verb::head;
+  headers_.clear();
+  for (const auto& field : message) {
+    headers_.emplace_back(lower({field.name_string().data(), field.name_string().size()}), std::string(field.value()));
+  }
   const auto fail = [this](int status, std::string_view reason) {
     refuse(status, reason);
     return false;
@@ -187,7 +195,8 @@ bool Connection::accept_header() {
   if (message.target().empty() || message.target().front() != '/') return fail(400, "the target has to be a path");
   arm_read_timer(host_.options.body_timeout);
   if (!reserve_body()) return false;
-  if (!parser_->is_done() && beast::iequals(message[http::field::expect], "100-continue")) {
+  const bool waits = !parser_->is_done() && input_.size() == 0;
+  if (waits && beast::iequals(message[http::field::expect], "100-continue")) {
     pending_ += "HTTP/1.1 100 Continue\r\n\r\n";
     flush();
   }
@@ -224,6 +233,7 @@ class Exchange final : public Responder {
   Exchange(std::shared_ptr<Connection> connection, uint64_t serial)
       : connection_(std::move(connection)), serial_(serial) {}
   ~Exchange() override {
+    const MemoryReserve::Essential essential;  // an answer that nobody owes any more would leave the client waiting
     if (!connection_->host_destroyed()) run([serial = serial_](Connection& c) { c.abandon(serial); });
   }
 
@@ -246,14 +256,17 @@ class Exchange final : public Responder {
   void on_gone(std::function<void()> callback) override {
     run([serial = serial_, callback = std::move(callback)](Connection& c) { c.on_gone(serial, callback); });
   }
-  void post(std::function<void()> work) override { asio::post(connection_->executor(), std::move(work)); }
+  void post(std::function<void()> work) override {
+    run([work = std::move(work)](Connection&) { work(); });
+  }
 
  private:
   template <typename Work>
   void run(Work work) {
     // Always through the queue: running at once on the strand would overtake what other threads have queued.
-    asio::post(connection_->executor(),
-               [connection = connection_, work = std::move(work)]() mutable { work(*connection); });
+    asio::post(connection_->executor(), [connection = connection_, work = std::move(work)]() mutable {
+      connection->survive([&] { work(*connection); });
+    });
   }
 
   std::shared_ptr<Connection> connection_;
@@ -274,10 +287,7 @@ void Connection::hand_over() {
   const size_t mark = target.find('?');
   request.path = std::string(target.substr(0, mark));
   if (mark != std::string_view::npos) request.query = std::string(target.substr(mark + 1));
-  for (const auto& field : message) {
-    request.headers.emplace_back(lower({field.name_string().data(), field.name_string().size()}),
-                                 std::string(field.value()));
-  }
+  request.headers = std::move(headers_);
   chunked_ = message.version() == 11;
   request.body = std::move(message.body());
   request.peer = peer_;
@@ -292,6 +302,22 @@ void Connection::refuse(int status, std::string_view reason) {
   keep_alive_ = false;
   const auto& make = host_.options.error_response;
   reply(serial_, make ? make(status, reason) : ServerResponse{status, "text/plain", std::string(reason) + "\n", {}});
+}
+
+void Connection::on_no_memory() {
+  const MemoryReserve::Essential essential;
+  host_.out_of_memory.fetch_add(1);
+  const auto gone = std::exchange(on_gone_, nullptr);
+  if (phase_ == Phase::kReading || (phase_ == Phase::kAnswering && !head_written_)) {
+    gone_ = phase_ == Phase::kAnswering;
+    parser_.reset();  // with what has come of the body
+    release_body();
+    refuse(503, "there is no memory for this request now");
+  } else {
+    drop();  // part of its answer is lost
+  }
+  if (gone) gone();
+  MemoryReserve::refill();
 }
 
 // ---- timers ----

@@ -17,6 +17,7 @@
 #include <boost/beast/http/string_body.hpp>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <string>
 #include <unordered_set>
@@ -38,6 +39,7 @@ struct ConnectionHost {
   std::atomic<int64_t> slow_readers{0};
   std::atomic<int64_t> gone{0};
   std::atomic<int64_t> bad_requests{0};
+  std::atomic<int64_t> out_of_memory{0};
   std::atomic<size_t> body_bytes{0};
   std::mutex mutex;
   std::unordered_set<Connection*> connections;  // guarded by mutex
@@ -68,6 +70,16 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void abandon(uint64_t serial);  // the last Responder is gone
   void on_gone(uint64_t serial, std::function<void()> callback);
 
+  // On the strand: work that finds no memory fails this connection's request and nothing else.
+  template <typename Work>
+  void survive(Work&& work) {
+    try {
+      work();
+    } catch (const std::bad_alloc&) {
+      on_no_memory();
+    }
+  }
+
  private:
   enum class Phase { kIdle, kReading, kAnswering, kLingering, kClosed };
   using Parser = boost::beast::http::request_parser<boost::beast::http::string_body>;
@@ -83,8 +95,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void release_body();
   void hand_over();
   void refuse(int status, std::string_view reason);
+  void on_no_memory();
 
   std::string head(int status, const std::string& content_type, const Headers& headers) const;
+  bool is_too_slow();
   bool current(uint64_t serial) const { return serial == serial_ && phase_ == Phase::kAnswering; }
   void flush();
   void write_some(size_t offset);
@@ -114,6 +128,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool read_outstanding_ = false;
   bool input_ended_ = false;  // the client closed its side
   bool header_accepted_ = false;
+  Headers headers_;  // of the request being read
   size_t reserved_body_bytes_ = 0;
 
   uint64_t serial_ = 0;  // of the request being answered
@@ -126,6 +141,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::string pending_;  // queued behind in_flight_
   std::string in_flight_;
   bool writing_ = false;
+  std::optional<std::chrono::steady_clock::time_point> behind_since_;  // more waits than a good reader lets wait
   std::function<void()> on_gone_;
 };
 

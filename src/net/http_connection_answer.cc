@@ -63,8 +63,7 @@ void Connection::begin(uint64_t serial, int status, const std::string& content_t
 
 void Connection::write(uint64_t serial, const std::string& bytes) {
   if (!current(serial) || !head_written_ || ended_ || bytes.empty() || without_body_) return;
-  // What waits already is judged, not what comes: one large piece is no sign of a slow reader.
-  if (pending_.size() + in_flight_.size() > host_.options.max_pending_write_bytes) {
+  if (is_too_slow()) {
     host_.slow_readers.fetch_add(1);
     return drop();
   }
@@ -76,6 +75,20 @@ void Connection::write(uint64_t serial, const std::string& bytes) {
     pending_ += bytes;
   }
   flush();
+}
+
+// What waits already is judged, not what comes, and over time: a large piece or many at once are no sign of a slow
+// reader, who could not have read them yet.
+bool Connection::is_too_slow() {
+  const HttpServerOptions& options = host_.options;
+  const size_t waiting = pending_.size() + in_flight_.size();
+  if (waiting <= options.max_pending_write_bytes) {
+    behind_since_.reset();
+    return false;
+  }
+  const auto now = std::chrono::steady_clock::now();
+  if (!behind_since_) behind_since_ = now;
+  return waiting > options.max_burst_bytes || now - *behind_since_ > options.behind_timeout;
 }
 
 void Connection::end(uint64_t serial) {
@@ -134,6 +147,7 @@ void Connection::on_written(ErrorCode error, size_t offset, size_t num_bytes) {
   offset += num_bytes;
   if (offset < in_flight_.size()) return write_some(offset);
   writing_ = false;
+  behind_since_.reset();  // what waits now came while this was written
   write_timer_.cancel();
   in_flight_.clear();
   if (!pending_.empty() || ended_) flush();

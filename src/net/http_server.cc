@@ -1,13 +1,21 @@
 #include "net/http_server.h"
 
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/strand.hpp>
+#include <cerrno>
+#include <new>
 #include <thread>
+#include <utility>
 
+#include "base/memory_reserve.h"
 #include "net/http_connection.h"
 
 namespace brio::net {
@@ -17,7 +25,48 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using SystemError = boost::system::error_code;
 
-constexpr std::chrono::milliseconds kAcceptPause{50};  // after a failed accept (no descriptors left): try again later
+constexpr std::chrono::milliseconds kAcceptPause{50};  // after a failed accept: try again later
+
+// What a server without room says. The request that has come is read first: closing over unread bytes would reset the
+// connection, and the client might never see the answer.
+void refuse(int socket) {
+  static constexpr std::string_view kFull =
+      "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+  constexpr int kReads = 16;  // of 4 KB: longer requests take their chance
+  char request[4096];
+  for (int i = 0; i < kReads && recv(socket, request, sizeof request, MSG_DONTWAIT) > 0; ++i) {
+  }
+  send(socket, kFull.data(), kFull.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  shutdown(socket, SHUT_WR);
+}
+
+// A descriptor to give up when none is left, so that the next client is refused in words instead of left waiting.
+class SpareDescriptor {
+ public:
+  SpareDescriptor() { take(); }
+  ~SpareDescriptor() { give(); }
+  SpareDescriptor(const SpareDescriptor&) = delete;
+  SpareDescriptor& operator=(const SpareDescriptor&) = delete;
+
+  // False when nobody waits or another thread was faster.
+  bool refuse_one(int listener) {
+    give();
+    const int socket = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
+    if (socket >= 0) {
+      refuse(socket);
+      close(socket);
+    }
+    take();
+    return socket >= 0;
+  }
+
+ private:
+  void take() { spare_ = open("/dev/null", O_RDONLY | O_CLOEXEC); }
+  void give() {
+    if (spare_ >= 0) close(std::exchange(spare_, -1));
+  }
+  int spare_ = -1;
+};
 
 }  // namespace
 
@@ -34,12 +83,15 @@ struct HttpServer::State {
   asio::executor_work_guard<asio::io_context::executor_type> work{io.get_executor()};
   tcp::acceptor acceptor{io};
   asio::steady_timer accept_timer{io};
+  SpareDescriptor spare;
   std::vector<std::thread> threads;
   int port = 0;
   bool stopped = false;
 
   Result<void> bind();
   void accept();
+  void on_accept_failure(SystemError failure);
+  void run();
   void on_socket(tcp::socket socket);
   std::vector<std::shared_ptr<Connection>> connections();
 };
@@ -66,17 +118,28 @@ Result<void> HttpServer::State::bind() {
 }
 
 void HttpServer::State::accept() {
+  const MemoryReserve::Essential essential;  // nothing else would accept the next one
   acceptor.async_accept(asio::make_strand(io), [this](SystemError failure, tcp::socket socket) {
     if (host.stopping.load() || failure == asio::error::operation_aborted) return;
-    if (failure) {
-      accept_timer.expires_after(kAcceptPause);
-      accept_timer.async_wait([this](SystemError aborted) {
-        if (!aborted) accept();
-      });
-      return;
+    if (failure) return on_accept_failure(failure);
+    try {
+      on_socket(std::move(socket));
+    } catch (const std::bad_alloc&) {
+      host.refused.fetch_add(1);
     }
-    on_socket(std::move(socket));
     accept();
+  });
+}
+
+void HttpServer::State::on_accept_failure(SystemError failure) {
+  const bool full = failure.value() == EMFILE || failure.value() == ENFILE;
+  if (full && spare.refuse_one(acceptor.native_handle())) {
+    host.refused.fetch_add(1);
+    return accept();
+  }
+  accept_timer.expires_after(kAcceptPause);
+  accept_timer.async_wait([this](SystemError aborted) {
+    if (!aborted) accept();
   });
 }
 
@@ -87,12 +150,18 @@ void HttpServer::State::on_socket(tcp::socket socket) {
     return;
   }
   host.refused.fetch_add(1);
-  static constexpr std::string_view kFull =
-      "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
-  SystemError ignored;
-  socket.non_blocking(true, ignored);
-  socket.write_some(asio::buffer(kFull.data(), kFull.size()), ignored);
-  socket.shutdown(tcp::socket::shutdown_send, ignored);
+  refuse(socket.native_handle());
+}
+
+void HttpServer::State::run() {
+  MemoryReserve::this_thread_may_fail();
+  while (true) {
+    try {
+      return static_cast<void>(io.run());
+    } catch (const std::bad_alloc&) {  // of a handler outside Connection::survive: its connection goes with it
+      host.out_of_memory.fetch_add(1);
+    }
+  }
 }
 
 std::vector<std::shared_ptr<Connection>> HttpServer::State::connections() {
@@ -110,10 +179,12 @@ Result<std::unique_ptr<HttpServer>> HttpServer::listen(HttpServerOptions options
   state->host.handler = std::move(handler);
   BRIO_TRY_OK(state->bind());
   state->accept();
-  for (int i = 0; i < state->host.options.num_threads; ++i) {
-    state->threads.emplace_back([&io = state->io] { io.run(); });
+  std::unique_ptr<HttpServer> server(new HttpServer(std::move(state)));  // stops the first threads if a later one fails
+  State& started = *server->state_;
+  for (int i = 0; i < started.host.options.num_threads; ++i) {
+    started.threads.emplace_back([&started] { started.run(); });
   }
-  return std::unique_ptr<HttpServer>(new HttpServer(std::move(state)));
+  return server;
 }
 
 HttpServer::HttpServer(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -128,7 +199,8 @@ int HttpServer::port() const {
 
 HttpServerStats HttpServer::stats() const {
   ConnectionHost& host = state_->host;
-  return {host.accepted, host.open(), host.refused, host.slow_readers, host.gone, host.bad_requests};
+  return {host.accepted, host.open(),       host.refused,      host.slow_readers,
+          host.gone,     host.bad_requests, host.out_of_memory};
 }
 
 void HttpServer::stop(std::chrono::milliseconds grace) {

@@ -8,7 +8,8 @@
 // Threads: a few run all connections; each connection is a strand. The handler runs on its connection's strand and must
 // not block. Responder members may be called from any thread; calls after the client has gone do nothing. A client that
 // closes its side while an answer is due has gone (HTTP clients do not half-close). No Responder may be used after the
-// server's destruction: stop whatever calls it first.
+// server's destruction: stop whatever calls it first. What runs on a strand may throw std::bad_alloc: that costs the one
+// connection.
 #pragma once
 
 #include <chrono>
@@ -70,9 +71,11 @@ struct HttpServerOptions {
   int max_connections = 1024;
   size_t max_header_bytes = 32 << 10;
   size_t max_body_bytes = 16 << 20;
-  size_t max_total_body_bytes = 256 << 20;   // over all connections
-  size_t max_pending_write_bytes = 1 << 20;  // queued for one slow reader before it is dropped
-  int send_buffer_bytes = 0;                 // of the socket; 0: the system's choice
+  size_t max_total_body_bytes = 256 << 20;          // over all connections
+  size_t max_pending_write_bytes = 1 << 20;         // queued for one reader; who lets more wait for longer than
+  std::chrono::milliseconds behind_timeout{5'000};  // this is dropped at the next write,
+  size_t max_burst_bytes = 16 << 20;                // at once beyond this
+  int send_buffer_bytes = 0;                        // of the socket; 0: the system's choice
   std::chrono::milliseconds header_timeout{15'000};
   std::chrono::milliseconds body_timeout{60'000};
   std::chrono::milliseconds idle_timeout{75'000};
@@ -85,10 +88,11 @@ struct HttpServerOptions {
 struct HttpServerStats {
   int64_t accepted = 0;
   int64_t open = 0;
-  int64_t refused = 0;       // over max_connections
-  int64_t slow_readers = 0;  // dropped: queue full or write timeout
-  int64_t gone = 0;          // clients that left before their answer was complete
-  int64_t bad_requests = 0;  // answered by the server itself
+  int64_t refused = 0;        // over max_connections
+  int64_t slow_readers = 0;   // dropped: queue full or write timeout
+  int64_t gone = 0;           // clients that left before their answer was complete
+  int64_t bad_requests = 0;   // answered by the server itself
+  int64_t out_of_memory = 0;  // requests that failed for want of memory
 };
 
 class HttpServer {

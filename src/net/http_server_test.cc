@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <new>
 #include <thread>
 
 #include "net/raw_client.h"
@@ -392,9 +394,49 @@ TEST(HttpServer, OneLargePieceIsNoSlowReader) {
   EXPECT_EQ(server->stats().slow_readers, 0);
 }
 
+// More pieces at once than any reader could have read between them.
+TEST(HttpServer, ABurstIsNoSlowReader) {
+  HttpServerOptions options;
+  options.max_pending_write_bytes = 1000;
+  constexpr int kPieces = 100;
+  const std::string piece(100'000, 'x');
+  auto server = serve(options, [&](const auto&, const auto& responder) {
+    responder->begin(200, "text/plain", {});
+    for (int i = 0; i < kPieces; ++i) responder->write(piece);
+    responder->end();
+  });
+  RawClient client(server->port());
+  client.send(get("/"));
+  EXPECT_EQ(client.read_answer().body.size(), kPieces * piece.size());
+  EXPECT_EQ(server->stats().slow_readers, 0);
+}
+
+TEST(HttpServer, DropsAReaderThatStaysBehind) {
+  HttpServerOptions options;
+  options.max_pending_write_bytes = 1000;
+  options.behind_timeout = milliseconds(50);
+  options.send_buffer_bytes = 4 << 10;
+  Exchanges exchanges;
+  auto server = serve(options, [&](auto request, auto responder) { exchanges.add(request, responder); });
+  RawClient client(server->port(), 4 << 10);
+  client.send(get("/"));
+  auto [request, responder] = exchanges.take();
+  Flag gone;
+  responder->on_gone([&] { gone.raise(); });
+  responder->begin(200, "text/plain", {});
+  responder->write(std::string(1 << 20, 'x'));
+  for (int i = 0; i < 1000 && !gone.raised(); ++i) {
+    responder->write("more");
+    std::this_thread::sleep_for(milliseconds(10));
+  }
+  EXPECT_TRUE(gone.raised());
+  EXPECT_EQ(server->stats().slow_readers, 1);
+}
+
 TEST(HttpServer, DropsAReaderThatLetsTooMuchPileUp) {
   HttpServerOptions options;
   options.max_pending_write_bytes = 64 << 10;
+  options.max_burst_bytes = 1 << 20;
   options.send_buffer_bytes = 4 << 10;
   Exchanges exchanges;
   auto server = serve(options, [&](auto request, auto responder) { exchanges.add(request, responder); });
@@ -473,6 +515,61 @@ TEST(HttpServer, ManyStreamsAtOnceStayWhole) {
   }
   for (auto& client : clients) client.join();
   EXPECT_EQ(whole, kClients * 3);
+}
+
+// Whatever runs on the strand may run out of memory: the one client hears of it, the others are served.
+TEST(HttpServer, AHandlerWithoutMemoryFailsItsOwnRequest) {
+  auto server = serve({}, [](const ServerRequest& request, const std::shared_ptr<Responder>& responder) {
+    if (request.path == "/handler") throw std::bad_alloc();
+    if (request.path == "/posted") responder->post([responder] { throw std::bad_alloc(); });
+    if (request.path != "/streaming") return responder->reply({200, "text/plain", "fine", {}});
+    responder->begin(200, "text/plain", {});
+    responder->write("half");
+    responder->post([responder] { throw std::bad_alloc(); });
+    responder->end();
+  });
+  for (const char* path : {"/handler", "/posted"}) {
+    RawClient client(server->port());
+    client.send(get(path));
+    const auto answer = client.read_answer();
+    EXPECT_EQ(answer.status, 503) << path;
+    EXPECT_TRUE(answer.complete);
+  }
+  RawClient streaming(server->port());
+  streaming.send(get("/streaming"));
+  EXPECT_FALSE(streaming.read_answer().complete) << "part of it is lost: it must not look whole";
+  RawClient next(server->port());
+  next.send(get("/"));
+  EXPECT_EQ(next.read_answer().body, "fine");
+  EXPECT_EQ(server->stats().out_of_memory, 3);
+}
+
+// Takes every descriptor below the limit, then all but one.
+TEST(HttpServer, WithoutDescriptorsClientsAreRefusedInWords) {
+  auto server = serve({}, echo);
+  RawClient first(server->port());
+  first.send(get("/1"));
+  EXPECT_EQ(first.read_answer().status, 200);
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const int next_free = dup(0);
+  ASSERT_GE(next_free, 0);
+  close(next_free);
+  rlimit tight = before;
+  tight.rlim_cur = static_cast<rlim_t>(next_free) + 1;  // the client's own socket, none for the server's
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &tight), 0);
+  {
+    RawClient second(server->port());
+    second.send(get("/2"));
+    EXPECT_EQ(second.read_answer().status, 503);
+    first.send(get("/1"));
+    EXPECT_EQ(first.read_answer().status, 200) << "who has a connection is served on";
+  }
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  RawClient third(server->port());
+  third.send(get("/3"));
+  EXPECT_EQ(third.read_answer().status, 200);
+  EXPECT_EQ(server->stats().refused, 1);
 }
 
 TEST(HttpServer, StopLetsAnswersUnderWayFinish) {

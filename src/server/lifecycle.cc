@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 #include <pthread.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <ctime>
@@ -12,6 +14,7 @@
 #include <optional>
 
 #include "base/cpu.h"
+#include "base/memory_reserve.h"
 #include "server/local_backend.h"
 #include "server/routes.h"
 
@@ -22,6 +25,10 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kPoll{20};           // between looks at the signals while something else is awaited
 constexpr milliseconds kFlushGrace{3'000};  // for the last bytes of answers that are complete
+
+constexpr int kOtherDescriptors = 128;                    // standard streams, weights, polling
+constexpr size_t kMemoryReserveBytes = size_t{16} << 20;  // a step of every sequence allocates far less
+constexpr milliseconds kMemoryPatience{10'000};           // a request's memory is given back within a few steps
 
 // SIGTERM and SIGINT, delivered only where somebody waits for them.
 class Signals {
@@ -65,6 +72,7 @@ std::string live_metrics(const engine::EngineStats& engine, const net::HttpServe
   counter(out, "http_slow_readers_total", "Clients dropped because they did not read their answer.", http.slow_readers);
   counter(out, "http_clients_gone_total", "Clients that left before their answer was complete.", http.gone);
   counter(out, "http_bad_requests_total", "Requests that were not HTTP, too large or too slow.", http.bad_requests);
+  counter(out, "http_out_of_memory_total", "Requests that failed for want of memory.", http.out_of_memory);
   return out;
 }
 
@@ -75,6 +83,16 @@ Result<LoadedModel> load_or_exit(const ServeOptions& options, const Signals& sig
     if (const int signal = signals.wait(kPoll)) std::_Exit(128 + signal);
   }
   return loading.get();
+}
+
+// Systems start a process with a soft limit, often 1024, far below what it may have.
+void raise_descriptor_limit(int wanted) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  const auto enough = static_cast<rlim_t>(wanted);
+  if (limit.rlim_cur >= enough) return;
+  limit.rlim_cur = std::min(enough, limit.rlim_max);
+  setrlimit(RLIMIT_NOFILE, &limit);  // refused: fewer clients at once
 }
 
 class Server {
@@ -151,6 +169,8 @@ class Server {
 }  // namespace
 
 Result<void> serve(ServeOptions options, const ServeEvents& events) {
+  raise_descriptor_limit(options.http.max_connections + kOtherDescriptors);
+  MemoryReserve::install(kMemoryReserveBytes, kMemoryPatience);
   Server server(std::move(options), events);
   BRIO_TRY_OK(server.listen());
   BRIO_TRY_OK(server.start());

@@ -1,8 +1,10 @@
 #include "server/local_call.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
+#include "base/memory_reserve.h"
 #include "server/chat_prompt.h"
 
 namespace brio::server {
@@ -59,6 +61,16 @@ LocalCall::LocalCall(api::Request request, std::shared_ptr<api::EventSink> sink,
 // ---- towards the engine ----
 
 void LocalCall::prepare() {
+  try {
+    submit_prompts();
+  } catch (const std::bad_alloc&) {
+    const MemoryReserve::Essential essential;
+    refuse(error(ErrorCode::kOutOfMemory, "there is no memory for this request now"));
+    MemoryReserve::refill();
+  }
+}
+
+void LocalCall::submit_prompts() {
   {
     std::lock_guard lock(mutex_);
     if (cancelled_) return fail(error(ErrorCode::kCancelled, "cancelled before it began"));

@@ -29,6 +29,7 @@ class LocalCall : public std::enable_shared_from_this<LocalCall> {
  private:
   class PromptSink;
 
+  void submit_prompts();
   Result<std::vector<engine::GenerateRequest>> engine_requests();
   engine::GenerateRequest engine_request(std::vector<int32_t> prompt) const;
   Result<void> submit(std::vector<engine::GenerateRequest> requests);

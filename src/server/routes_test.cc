@@ -335,6 +335,7 @@ TEST_F(RoutesTest, ManyStreamsAtOnceStayApart) {
 net::HttpServerOptions tight() {
   net::HttpServerOptions options;
   options.max_pending_write_bytes = 64 << 10;
+  options.max_burst_bytes = 256 << 10;
   options.send_buffer_bytes = 4 << 10;
   options.max_body_bytes = 1 << 10;
   return options;

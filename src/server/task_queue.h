@@ -1,5 +1,5 @@
 // TaskQueue: a few threads for work that is too long for the network's and none of the engine's business: rendering
-// templates and tokenizing long prompts. First come, first started. Any thread may add.
+// templates and tokenizing long prompts. First come, first started. Any thread may add. A task catches std::bad_alloc.
 #pragma once
 
 #include <condition_variable>
@@ -9,12 +9,19 @@
 #include <thread>
 #include <vector>
 
+#include "base/memory_reserve.h"
+
 namespace brio::server {
 
 class TaskQueue {
  public:
   explicit TaskQueue(int num_threads) {
-    for (int i = 0; i < num_threads; ++i) threads_.emplace_back([this] { run(); });
+    try {
+      for (int i = 0; i < num_threads; ++i) threads_.emplace_back([this] { run(); });
+    } catch (...) {  // no thread to be had: those that run are in the way of an exception
+      finish();
+      throw;
+    }
   }
   ~TaskQueue() { finish(); }
   TaskQueue(const TaskQueue&) = delete;
@@ -44,6 +51,7 @@ class TaskQueue {
 
  private:
   void run() {
+    MemoryReserve::this_thread_may_fail();
     std::unique_lock lock(mutex_);
     while (true) {
       changed_.wait(lock, [this] { return finishing_ || !tasks_.empty(); });
