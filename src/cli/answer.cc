@@ -61,7 +61,7 @@ Result<tensor::Numerics> parse_numerics(const std::string& text) {
 }
 
 void print_step(const engine::Plan& plan, const engine::StepLogits& /*logits*/, const kv::KvCache& /*kv*/) {
-  fmt::print(stderr, "{}\n", engine::format(plan));
+  say(engine::format(plan) + "\n");
 }
 
 Result<Runner> load_runner(const RunnerOptions& options) {

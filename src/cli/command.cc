@@ -27,8 +27,8 @@ bool is_blank(char c) {
 }  // namespace
 
 int report(const Error& error) {
-  fmt::print(stderr, "{} {}\n", bold("error:", STDERR_FILENO), printable(error.message));
-  if (!error.hint.empty()) fmt::print(stderr, "       {}\n", printable(error.hint));
+  say(fmt::format("{} {}\n", bold("error:", STDERR_FILENO), printable(error.message)));
+  if (!error.hint.empty()) say(fmt::format("       {}\n", printable(error.hint)));
   return exit_code(error.code);
 }
 

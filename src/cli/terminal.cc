@@ -4,8 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <mutex>
 
 namespace brio::cli {
 namespace {
@@ -22,7 +25,41 @@ std::string format_seconds(double seconds) {
   return fmt::format("{}:{:02}", whole / 60, whole % 60);
 }
 
+// False: errno says why, and some of the text may have been written.
+bool write_all(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = write(descriptor, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    text.remove_prefix(static_cast<size_t>(written));
+  }
+  return true;
+}
+
 }  // namespace
+
+void say(std::string_view text) {
+  static std::mutex mutex;
+  static int64_t num_lost = 0;
+  static int reason = 0;
+  const std::lock_guard lock(mutex);
+  if (num_lost > 0) {
+    const std::string note = fmt::format("\n[standard error: {} messages before this one could not be written: {}]\n",
+                                         num_lost, std::strerror(reason));
+    if (!write_all(STDERR_FILENO, note)) {
+      ++num_lost;
+      return;
+    }
+    num_lost = 0;
+  }
+  if (write_all(STDERR_FILENO, text)) return;
+  reason = errno;
+  ++num_lost;
+}
+
+bool show(std::string_view text) {
+  return std::fflush(stdout) == 0 && write_all(STDOUT_FILENO, text);
+}
 
 bool is_terminal(int descriptor) {
   return isatty(descriptor) != 0 && std::getenv("NO_COLOR") == nullptr && std::getenv("TERM") != nullptr;
@@ -88,12 +125,11 @@ void ProgressLine::draw(double done, const std::string& detail) {
   const int filled = static_cast<int>(std::clamp(done, 0.0, 1.0) * kWidth);
   const std::string bar = fmt::format("[{}{}] {:3.0f} %", std::string(static_cast<size_t>(filled), '#'),
                                       std::string(static_cast<size_t>(kWidth - filled), '.'), done * 100);
-  fmt::print(stderr, "{}{} {} {}{}", terminal ? "\r\x1b[K" : "", label_, bar, detail, terminal ? "" : "\n");
-  std::fflush(stderr);
+  say(fmt::format("{}{} {} {}{}", terminal ? "\r\x1b[K" : "", label_, bar, detail, terminal ? "" : "\n"));
 }
 
 void ProgressLine::finish() {
-  if (visible_ && is_terminal(STDERR_FILENO)) fmt::print(stderr, "\r\x1b[K");
+  if (visible_ && is_terminal(STDERR_FILENO)) say("\r\x1b[K");
   visible_ = false;
 }
 

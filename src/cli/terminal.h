@@ -13,6 +13,12 @@ bool is_terminal(int descriptor);
 std::string dim(const std::string& text, int descriptor);  // grey on a terminal, unchanged elsewhere
 std::string bold(const std::string& text, int descriptor);
 
+// Writes to standard error whatever becomes of it: a full disk or a closed pipe must not end the work. What could not be
+// written is counted, and the next text that can be says how much was lost. Any thread.
+void say(std::string_view text);
+// The same for standard output, at once; false when it could not be written (nothing of it stays behind).
+bool show(std::string_view text);
+
 // Text from files and peers, safe to show: control characters are written as \xNN.
 std::string printable(std::string_view text);
 
