@@ -75,7 +75,7 @@ function(brio_test name)
   else()
     target_compile_options(${name}_test PRIVATE -O1)
   endif()
-  target_link_libraries(${name}_test PRIVATE GTest::gtest GTest::gtest_main)
+  target_link_libraries(${name}_test PRIVATE GTest::gtest GTest::gtest_main rapidcheck)
   brio_precompile(${name}_test base_test <gtest/gtest.h>)
   gtest_discover_tests(${name}_test TEST_PREFIX "${name}." DISCOVERY_MODE PRE_TEST
     PROPERTIES TIMEOUT 600 WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
