@@ -197,7 +197,7 @@ Result<RequestId> Engine::submit(GenerateRequest request, std::shared_ptr<EventS
 void Engine::abort(RequestId id) {
   {
     const std::lock_guard lock(state_->mutex);
-    state_->aborts.push_back(id);
+    if (id < state_->next_id) state_->aborts.push_back(id);  // one that is not given yet may be before the next step
   }
   state_->mail.notify_one();
 }

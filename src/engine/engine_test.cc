@@ -164,6 +164,10 @@ TEST(Engine, LateAndUnknownAbortsAreHarmless) {
   rig.engine->abort(9999);
   rig.run();
   EXPECT_EQ(sink->end->reason, FinishReason::kLength);
+  rig.engine->abort(id + 1);  // not given yet: the next request is not meant
+  const auto next = rig.submit(greedy_request({1}, 2));
+  rig.run();
+  EXPECT_EQ(next->end->reason, FinishReason::kLength);
 }
 
 TEST(Engine, NanLogitsFailTheirRequestAlone) {
