@@ -16,8 +16,8 @@ void insert_by_age(std::vector<Sequence*>& sequences, Sequence& sequence) {
   sequences.insert(std::upper_bound(sequences.begin(), sequences.end(), &sequence, older), &sequence);
 }
 
-bool may_not_be_overtaken(const Request* request) {
-  return request->overtaken >= kMaxOvertakes;
+bool may_not_be_overtaken(const Sequence* sequence) {
+  return sequence->overtaken >= kMaxOvertakes;
 }
 
 bool is_fresh(const Sequence& sequence) {
@@ -172,7 +172,7 @@ void Scheduler::admit(TimePoint now) {
 
 // Admits from the oldest on: preempted sequences, and up to `quota` fresh requests. Returns what is left of the quota.
 int Scheduler::admit_up_to(int quota, TimePoint now) {
-  std::vector<Request*> passed_over;
+  std::vector<Sequence*> passed_over;
   for (size_t i = 0; i < waiting_.size();) {
     Sequence& sequence = *waiting_[i];
     const bool fresh = is_fresh(sequence);
@@ -183,13 +183,13 @@ int Scheduler::admit_up_to(int quota, TimePoint now) {
       continue;
     }
     if (!fits(sequence)) {
-      passed_over.push_back(sequence.request);
+      passed_over.push_back(&sequence);
       if (passed_over.size() > kMaxSkipped) break;
       ++i;
       continue;
     }
     if (std::any_of(passed_over.begin(), passed_over.end(), may_not_be_overtaken)) break;
-    for (Request* request : passed_over) ++request->overtaken;
+    for (Sequence* passed : passed_over) ++passed->overtaken;
     quota -= fresh ? 1 : 0;
     waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(i));
     start(sequence, now);
@@ -204,7 +204,7 @@ void Scheduler::start(Sequence& sequence, TimePoint now) {
     request.timeline.scheduled = now;
     --num_fresh_;
   }
-  request.overtaken = 0;
+  sequence.overtaken = 0;
   sequence.kv = kv_.open();
   BRIO_CHECK(kv_.reserve(sequence.kv, 0, sequence.known()), "request {}: {} tokens", request.id, sequence.known());
   sequence.state = Sequence::State::kRunning;

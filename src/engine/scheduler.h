@@ -10,7 +10,7 @@
 // prompts in order of age, then admissions.
 //
 // Admission is first come, first served by age. It reserves the KV blocks of the whole prompt, and leaves one more per
-// running sequence, so that decodes do not evict what was just admitted. A request that does not fit yet may be
+// running sequence, so that decodes do not evict what was just admitted. A sequence that does not fit yet may be
 // overtaken by younger ones that do, kMaxOvertakes times at most; then everybody waits for it. When blocks run out, a
 // victim is preempted: the sequence with the least computed tokens per block gained, never the oldest (so the oldest
 // always ends, and then the next is the oldest). It keeps its tokens, counts and text, and is computed again later. A

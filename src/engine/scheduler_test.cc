@@ -141,6 +141,37 @@ TEST(Scheduler, AHeavyRequestIsOvertakenOnlySoOften) {
   rig.run();
 }
 
+// Four choices that do not fit together, and many small requests that fit beside any of them. One choice's admission does
+// not make the others wait anew.
+TEST(Scheduler, EachChoiceIsOvertakenOnlySoOften) {
+  EngineOptions options;
+  options.kv_blocks = 5;
+  options.max_sequences = 4;
+  options.random_preemption = {6, 1};
+  HashModelShape shape;
+  shape.windows = {0};
+  Rig rig(options, shape, {4, 4});
+  Rng rng(1);
+  GenerateRequest four = greedy_request(random_prompt(rng, 63), 16);
+  four.n = 4;
+  rig.submit(four);
+  for (int i = 0; i < 40; ++i) rig.submit(greedy_request({1}, 1));
+  rig.run();
+  int most = 0;
+  for (const char* choice : {" 1.1", " 1.2", " 1.3"}) {
+    int admitted = 0;  // while this choice computes nothing
+    for (const std::string& line : rig.log) {
+      if (line.find(choice) != std::string::npos) most = std::max(most, std::exchange(admitted, 0));
+      const size_t list = line.find("; admitted ");
+      if (list == std::string::npos) continue;
+      std::istringstream numbers(line.substr(list + 11));
+      for (RequestId id = 0; numbers >> id;) admitted += id > 1 ? 1 : 0;
+    }
+  }
+  EXPECT_GT(most, 0);
+  EXPECT_LE(most, kMaxOvertakes);
+}
+
 TEST(Scheduler, ForksCountAsManySequences) {
   EngineOptions options;
   options.max_sequences = 4;

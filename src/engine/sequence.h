@@ -33,7 +33,6 @@ struct Request {
   bool admitted = false;                           // took part in a step, or waits for its turn after a preemption
   int ended = 0;                                   // choices, unforked ones included
   std::optional<FinishReason> first_reason;        // of choice 0
-  int overtaken = 0;                               // requests admitted although this one waited for longer
   int scored = 0;                                  // prompt positions whose logits prompt_logprobs has seen
   PromptEvent prompt_scores;
   Usage usage;
@@ -53,6 +52,7 @@ struct Sequence {
   std::vector<int32_t> tokens{};  // known
   int num_prompt = 0;
   int computed = 0;
+  int overtaken = 0;  // admissions of younger ones since it began to wait
   TextStream text;
   TokenCounts counts{};  // maintained if the request has penalties
   TimePoint last_token{};
