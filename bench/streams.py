@@ -12,124 +12,30 @@ import argparse
 import asyncio
 import json
 import random
-import re
 import sys
 import time
 
-WORDS = "red green blue river mountain castle seven quickly because 猫 犬 λόγος naïve 🙂 print(x) {} \n".split(" ")
-
-
-class Broken(Exception):
-    pass
-
-
-async def open_request(port, method, path, body=b""):
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    writer.write(f"{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
-    await writer.drain()
-    head = (await reader.readuntil(b"\r\n\r\n")).decode()
-    return int(head.split()[1]), reader, writer, "chunked" in head
-
-
-async def fetch(port, method, path, body=b""):
-    status, reader, writer, _ = await open_request(port, method, path, body)
-    data = await reader.read()
-    writer.close()
-    return status, data.decode()
-
-
-async def stream(port, request, leave_after=None):
-    """(text, finish reason) of a stream; reason None when this client left after so many deltas."""
-    body = json.dumps({**request, "stream": True}).encode()
-    status, reader, writer, chunked = await open_request(port, "POST", "/v1/chat/completions", body)
-    try:
-        if status != 200 or not chunked:
-            raise Broken(f"status {status}")
-        text, reason, deltas, pending = "", None, 0, b""
-        while True:
-            size = int(await reader.readuntil(b"\r\n"), 16)
-            pending += (await reader.readexactly(size + 2))[:-2]
-            while b"\n\n" in pending:
-                event, pending = pending.split(b"\n\n", 1)
-                if event == b"data: [DONE]":
-                    if reason is None:
-                        raise Broken("[DONE] without a finish reason")
-                    return text, reason
-                chunk = json.loads(event[len(b"data: ") :].decode())
-                if "error" in chunk:
-                    raise Broken(chunk["error"]["message"])
-                for choice in chunk["choices"]:
-                    text += choice["delta"].get("content") or ""
-                    reason = choice["finish_reason"] or reason
-                    deltas += 1
-                if leave_after is not None and deltas >= leave_after:
-                    return text, None
-            if size == 0:
-                raise Broken("the stream ended without [DONE]")
-    finally:
-        writer.close()
-
-
-async def whole(port, request):
-    status, text = await fetch(port, "POST", "/v1/chat/completions", json.dumps(request).encode())
-    if status != 200:
-        raise Broken(f"status {status}: {text[:200]}")
-    choice = json.loads(text)["choices"][0]
-    return choice["message"]["content"], choice["finish_reason"]
-
-
-def make_request(rng):
-    prompt = " ".join(rng.choice(WORDS) for _ in range(rng.choice([1, 5, 20, 31, 32, 33, 80, 200])))
-    return {
-        "messages": [{"role": "user", "content": prompt}],
-        "temperature": 0,
-        "max_tokens": rng.randint(1, 80),
-        "ignore_eos": rng.random() < 0.5,
-    }
-
-
-async def make_cases(port, count, rng):
-    """(request, text, reason) from solo runs, half of them again with a stop string from the middle of the text."""
-    cases = []
-    for _ in range(count):
-        request = make_request(rng)
-        text, reason = await stream(port, request)
-        cases.append((request, text, reason))
-        if len(text) > 12:
-            at = rng.randrange(len(text) // 4, len(text) - 4)
-            request = {**request, "stop": [text[at : at + 3]]}
-            cases.append((request, *await stream(port, request)))
-            if not text.startswith(cases[-1][1]) or cases[-1][2] != "stop":
-                raise Broken(f"the stop string {request['stop']} did not end {text!r} but gave {cases[-1][1:]!r}")
-    return cases
+from answers import Broken, ask, exchange, make_cases, post, streamed, wait_idle
 
 
 async def client(port, cases, rng, deadline, report):
     while time.monotonic() < deadline:
-        request, text, reason = rng.choice(cases)
+        request, alone = rng.choice(cases)
         kind = rng.random()
         try:
             if kind < 0.2:
-                got, _ = await stream(port, request, leave_after=rng.randint(1, 40))
+                got = await exchange(port, post(streamed(request)), leave_after=rng.randint(1, 40))
                 report["aborts"] += 1
-                if not text.startswith(got):
-                    report["problems"].append(f"aborted: {got!r} is not the beginning of {text!r}")
+                if not got.begins(alone):
+                    report["problems"].append(f"aborted: {got.text!r} is not the beginning of {alone.text!r}")
                 continue
-            got = await (stream(port, request) if kind < 0.9 else whole(port, request))
+            got = await ask(port, request, stream=kind < 0.9)
             report["answers"] += 1
-            report["stops"] += reason == "stop"
-            if got != (text, reason):
-                report["problems"].append(f"{request}: {got!r} instead of {(text, reason)!r}")
-        except (Broken, OSError, asyncio.IncompleteReadError, ValueError) as problem:
+            report["stops"] += got.reason == "stop"
+            if got.same() != alone.same() or got.lost_tokens:
+                report["problems"].append(f"{request}: {got.same()!r} instead of {alone.same()!r}, {got.lost_tokens} tokens lost")
+        except (Broken, OSError, ValueError) as problem:
             report["problems"].append(f"{request}: {type(problem).__name__} {problem}")
-
-
-async def metric(port, name):
-    _, text = await fetch(port, "GET", "/metrics")
-    values = re.findall(rf"^{re.escape(name)}(?:{{[^}}]*}})? (\S+)$", text, re.MULTILINE)
-    if not values:
-        raise Broken(f"/metrics has no {name}")
-    return sum(map(float, values))
 
 
 def resident_bytes(pid):
@@ -143,30 +49,18 @@ async def watch_memory(pid, deadline, samples):
         await asyncio.sleep(1)
 
 
-async def check_idle(port, report):
-    """Nothing runs, waits or holds memory once the clients have left; admissions equal endings."""
-    for name in ("brio:num_requests_running", "brio:num_requests_waiting", "brio:kv_blocks_used"):
-        for _ in range(200):
-            value = await metric(port, name)
-            if value == 0:
-                break
-            await asyncio.sleep(0.05)
-        else:
-            report["problems"].append(f"{name} stays at {value} with no client left")
+def check_memory(samples, report, before=1, least=30):
+    """Flat: the last quarter's highest is not above that of quarter `before` by more than 3 % or 8 MB.
 
-
-def check_memory(samples, report):
-    """Flat: the last quarter's highest is not above the second quarter's by more than 3 % or 8 MB.
-
-    Short runs say nothing: pages of the KV pool become resident when the load first reaches them.
+    Quarters with fewer than `least` samples say nothing: pages of the KV pool become resident when the load first reaches them.
     """
     quarter = len(samples) // 4
-    if quarter < 30:
+    if quarter < least:
         return
-    before, after = max(samples[quarter : 2 * quarter]), max(samples[-quarter:])
-    report["resident_mb"] = [round(before / 1e6, 1), round(after / 1e6, 1)]
-    if after > before + max(0.03 * before, 8e6):
-        report["problems"].append(f"memory grew from {before / 1e6:.1f} to {after / 1e6:.1f} MB")
+    first, last = max(samples[before * quarter :][:quarter]), max(samples[-quarter:])
+    report["resident_mb"] = [round(first / 1e6, 1), round(last / 1e6, 1)]
+    if last > first + max(0.03 * first, 8e6):
+        report["problems"].append(f"memory grew from {first / 1e6:.1f} to {last / 1e6:.1f} MB")
 
 
 async def run_async(port, pid, clients, seconds, cases, seed):
@@ -177,7 +71,10 @@ async def run_async(port, pid, clients, seconds, cases, seed):
     samples = []
     tasks = [client(port, known, random.Random(rng.random()), deadline, report) for _ in range(clients)]
     await asyncio.gather(watch_memory(pid, deadline, samples), *tasks)
-    await check_idle(port, report)
+    try:
+        await wait_idle(port)
+    except Broken as problem:
+        report["problems"].append(str(problem))
     check_memory(samples, report)
     report["problems"] = report["problems"][:20]
     return report

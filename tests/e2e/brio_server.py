@@ -1,10 +1,11 @@
-"""A real `brio serve` for a test: started on a free port, stopped at the end."""
+"""A real `brio serve` for a test or a soak: started on a free port, stopped at the end."""
 
 import json
 import os
 import pathlib
 import re
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -26,12 +27,31 @@ def find_model(name):
     return None
 
 
+def limited(command, *limits):
+    """The command under limits of the shell's ulimit, such as "-n 64"."""
+    settings = "".join(f"ulimit {limit} && " for limit in limits)
+    return ["sh", "-c", settings + 'exec "$0" "$@"', *map(str, command)]
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
 class BrioServer:
-    def __init__(self, model, *flags):
-        command = [BINARY, "serve", model, "--port", "0", *map(str, flags)]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    def __init__(self, model, *flags, binary=BINARY, port=0, limits=(), home=None, log=None, wrap=()):
+        """log: a file that takes the output instead of self.output; the port has to be given then. wrap: a command that
+        runs its arguments."""
+        command = [*wrap, *limited([binary, "serve", model, "--port", port, *flags], *limits)]
+        environment = {**os.environ, **({"BRIO_HOME": str(home)} if home else {})}
         self.output = []
         self._listening = threading.Event()
+        if log is not None:
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
+            self.url, self.port = f"http://127.0.0.1:{port}", port
+            return
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
         if not self._listening.wait(60):
@@ -54,10 +74,16 @@ class BrioServer:
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
                 raise RuntimeError("the server ended:\n" + "".join(self.output))
-            if self.get("/health")[0] == 200:
+            if self._is_ready():
                 return self
             time.sleep(0.05)
         raise RuntimeError("not ready in time:\n" + "".join(self.output))
+
+    def _is_ready(self):
+        try:
+            return self.get("/health")[0] == 200
+        except OSError:  # not listening yet
+            return False
 
     def request(self, method, path, body=None, headers=()):
         """(status, headers, text) whatever the status."""
