@@ -155,10 +155,30 @@ TEST(HttpServer, HeadHasTheLengthButNoBody) {
 TEST(HttpServer, TakesAWholeUrlAsTarget) {
   auto server = serve({}, echo);
   RawClient client(server->port());
-  client.send(
-      "GET http://elsewhere:80/path HTTP/1.1\r\nHost: a\r\n\r\nGET http://elsewhere HTTP/1.1\r\nHost: a\r\n\r\n");
-  EXPECT_EQ(client.read_answer().body, "GET /path  ");
-  EXPECT_EQ(client.read_answer().body, "GET /  ");
+  for (const auto& [target, seen] : {std::pair{"http://elsewhere:80/path", "/path "},
+                                     {"http://elsewhere", "/ "},
+                                     {"HTTP://elsewhere?a=/b", "/ a=/b"}}) {
+    client.send(get(target));
+    EXPECT_EQ(client.read_answer().body, fmt::format("GET {} ", seen));
+  }
+}
+
+// RFC 9110, section 6.5.1: a field behind the body must not pass for one in front of it.
+TEST(HttpServer, TrailersAreNoHeaders) {
+  auto server = serve({}, [](const ServerRequest& request, const std::shared_ptr<Responder>& responder) {
+    std::string names;
+    for (const auto& [name, value] : request.headers) names += name + "=" + value + " ";
+    responder->reply({200, "text/plain", names, {}});
+  });
+  RawClient client(server->port());
+  const std::string request =
+      "POST / HTTP/1.1\r\nHost: x\r\nX-A: 1\r\nTransfer-Encoding: chunked\r\n\r\n"
+      "2\r\nok\r\n0\r\nX-A: 2\r\nAuthorization: me\r\n\r\n";
+  for (const size_t cut : {request.size(), request.find("2\r\nok"), request.find("0\r\nX-A")}) {
+    client.send(request.substr(0, cut));
+    client.send(request.substr(cut));
+    EXPECT_EQ(client.read_answer().body, "host=x x-a=1 transfer-encoding=chunked ");
+  }
 }
 
 TEST(HttpServer, RefusesWhatIsMalformedOrTooLarge) {
