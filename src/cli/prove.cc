@@ -15,8 +15,8 @@
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/terminal.h"
+#include "prove/depth.h"
 #include "prove/matrix.h"
-#include "prove/texts.h"
 
 namespace brio::cli {
 namespace {
@@ -31,19 +31,11 @@ struct Flags {
   uint64_t seed = 1;
 };
 
-// How much is proved; small models (tests) are cheap enough for more.
-struct Depth {
-  std::string_view name;
-  int texts, longest, most_tokens, most_visits, runs, most_rows;
-};
-constexpr Depth kQuick = {"quick", 16, 100, 6, 4, 2, 64};
-constexpr Depth kUsual = {"usual", 24, 260, 10, 8, 6, 256};
-constexpr Depth kFull = {"full", 48, 520, 16, 16, 24, 512};
+// Small models (tests) are cheap enough for more.
 constexpr int64_t kSmallModelBytes = 32 << 20;
 constexpr int kSmallModelVisits = 32;
-constexpr int kSmallModelRuns = 15;     // times as many
-constexpr int kRunsUntilItOccurs = 20;  // times as many before a row is called vacuous
-constexpr int kMostLogits = 64;
+constexpr int kSmallModelRuns = 5;  // times as many
+constexpr int kSmallModelLongest = 300;
 
 const std::string kFreshProcess = "fresh process";
 const std::string kAnotherBuild = "another build";
@@ -63,8 +55,8 @@ constexpr std::string_view kRealText =
     "Every evening the lighthouse keeper wrote one line in the log: wind, sea, ships passed. In forty years he missed "
     "two. SELECT name, COUNT(*) FROM ships WHERE year = 1911 GROUP BY name ORDER BY 2 DESC;\n";
 
-const Depth& depth_of(const Flags& flags) {
-  return flags.full ? kFull : flags.quick ? kQuick : kUsual;
+const prove::Depth& depth_of(const Flags& flags) {
+  return flags.full ? prove::kFull : flags.quick ? prove::kQuick : prove::kUsual;
 }
 
 struct Bench {
@@ -76,17 +68,17 @@ struct Bench {
 Result<Bench> make_bench(const Flags& flags) {
   BRIO_TRY(const tensor::Numerics numerics, parse_numerics(flags.numerics));
   BRIO_TRY(const weights::Checkpoint checkpoint, server::open_checkpoint(flags.model));
-  Depth depth = depth_of(flags);
-  const bool small = checkpoint.file_bytes() < kSmallModelBytes;
-  if (small) {
-    depth.most_visits = std::max(depth.most_visits, flags.full ? kSmallModelVisits : depth.most_visits);
-    depth.runs *= flags.full ? kSmallModelRuns : 1;
+  prove::Depth depth = depth_of(flags);
+  if (flags.full && checkpoint.file_bytes() < kSmallModelBytes) {
+    depth.most_visits = kSmallModelVisits;
+    depth.longest = kSmallModelLongest;
+    depth.runs *= kSmallModelRuns;
   }
   BRIO_TRY(std::shared_ptr<prove::ProbeDevice> device, prove::ProbeDevice::create(numerics, flags.threads));
   ThreadPool& pool = device->pool(std::min(flags.threads, effective_cpus()));
   ProgressLine progress("loading " + flags.model);
   model::BuildOptions build;
-  build.limits = {std::max(depth.most_rows, kMostLogits), kMostLogits};
+  build.limits = prove::limits_of(depth);
   build.progress_context = &progress;
   build.progress = [](void* context, double done) { static_cast<ProgressLine*>(context)->fraction(done); };
   BRIO_TRY(auto model, model::build_model(checkpoint, device, pool, build));
@@ -101,20 +93,8 @@ Result<Bench> make_bench(const Flags& flags) {
       real.insert(real.end(), once.begin(), once.end());
     }
   }
-  const model::Config& config = model->config();
-  prove::TextOptions texts;
-  texts.count = depth.texts;
-  texts.most_tokens = depth.most_tokens;
-  texts.longest = std::min(depth.longest, config.context - std::max(depth.most_tokens, prove::kLongAnswer) - 1);
-  texts.vocab = config.vocab;
-  texts.seed = flags.seed;
-  if (texts.longest < prove::kShortestLongest) {
-    return error(ErrorCode::kContextLengthExceeded, "a context of {} tokens is too short to prove anything",
-                 config.context);
-  }
-  bench.material = {prove::make_texts(texts, real),           device->isas(),   flags.threads, model->limits().max_rows,
-                    std::min(32, model->limits().max_logits), depth.most_visits};
   bench.model = std::make_unique<prove::TracedModel>(std::move(model), device);
+  BRIO_TRY(bench.material, prove::make_material(depth, *bench.model, flags.seed, real));
   return bench;
 }
 
@@ -186,7 +166,7 @@ Result<RowResult> other_process(const std::string& name, const std::string& prog
   std::string command = quoted(program) + " prove " + quoted(flags.model) + " --fingerprints --numerics " +
                         quoted(flags.numerics) + " --seed " + std::to_string(flags.seed) + " --" +
                         std::string(depth_of(flags).name);
-  if (depth_of(flags).name == kUsual.name) command.resize(command.rfind(" --"));
+  if (depth_of(flags).name == prove::kUsual.name) command.resize(command.rfind(" --"));
   std::FILE* pipe = popen(command.c_str(), "re");
   if (pipe == nullptr) return error(ErrorCode::kIo, "{} cannot be started", program);
   std::string output;
@@ -314,14 +294,9 @@ Result<void> prove_model(const Flags& flags) {
         last_kept = now;
         kept = state.keep(result);
       }
-      return kept.ok() && !InterruptGuard::interrupted() &&
-             (result.runs < runs || result.status == RowResult::Status::kVacuous);
+      return kept.ok() && !InterruptGuard::interrupted();
     };
-    const RowResult earlier = state.of(row.name);
-    RowResult result = earlier;
-    if (earlier.runs < runs || earlier.status != RowResult::Status::kEqual) {
-      result = matrix.prove(row, runs * kRunsUntilItOccurs, earlier, on_run);
-    }
+    const RowResult result = matrix.prove(row, runs, state.of(row.name), on_run);
     progress.finish();
     BRIO_TRY_OK(kept);
     BRIO_TRY_OK(state.keep(result));

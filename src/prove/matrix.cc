@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/hash.h"
@@ -9,6 +10,8 @@
 
 namespace brio::prove {
 namespace {
+
+constexpr int kRunsUntilItOccurs = 20;  // times as many before a row is called vacuous
 
 std::string show(const Operation& operation) {
   return operation.layer == kNoLayer ? operation.name : fmt::format("layer {}, {}", operation.layer, operation.name);
@@ -55,8 +58,9 @@ Result<void> Matrix::run_alone(const std::function<bool(int done, int of)>& on_t
 RowResult Matrix::prove(const Row& row, int runs, const RowResult& earlier, const OnRun& on_run) {
   RowResult result = earlier;
   result.name = row.name;
+  runs = std::max(runs, row.least_runs);
   Evidence seen;
-  while (result.runs < runs) {
+  while (result.runs < (result.status == RowResult::Status::kEqual ? runs : runs * kRunsUntilItOccurs)) {
     Rng rng(hash_bytes(row.name, seed_ + static_cast<uint64_t>(result.runs)));
     Setup setup = random_setup(rng, material_);
     row.arrange(setup, rng, material_, result.runs);

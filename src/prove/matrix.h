@@ -39,7 +39,8 @@ class Matrix {
   // An error when the engine refuses a text, or NaN comes out of it.
   Result<void> run_alone(const std::function<bool(int done, int of)>& on_text);
 
-  // Runs `earlier.runs` up to `runs` of the row, or until bits differ. earlier: the row's result so far, or {}.
+  // Runs `earlier.runs` up to `runs` of the row (its own least number at least), or until bits differ; while what it names
+  // has not occurred, more. earlier: the row's result so far, or {}.
   RowResult prove(const Row& row, int runs, const RowResult& earlier, const OnRun& on_run);
 
   // Digest of each text's logits and tokens alone, in hexadecimal: to be compared between processes and builds.

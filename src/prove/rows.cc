@@ -242,7 +242,10 @@ std::vector<Row> rows(const Material& material) {
   add(
       "forked choices",
       [](Setup& setup, Rng& rng, const Material& material, int) {
-        star(setup, material.draw(rng, [](const Text& text) { return text.n > 1 && text.prompt.size() > 33; }));
+        const Visit& own =
+            star(setup, material.draw(rng, [](const Text& text) { return text.n > 1 && text.prompt.size() > 33; }));
+        setup.visits[1] = {own.text, between(rng, 0, 4)};  // one choice again, without a fork
+        setup.visits[1].verified = between(rng, 0, material.texts[static_cast<size_t>(own.text)].n - 1);
         setup.max_rows = std::max(setup.max_rows, 4);
         setup.max_sequences = std::max(setup.max_sequences, 4);
       },
@@ -310,9 +313,8 @@ std::vector<Row> rows(const Material& material) {
   add(
       "verify rows",
       [](Setup& setup, Rng& rng, const Material& material, int) {
-        Visit& own =
-            star(setup, material.draw(rng, [](const Text& t) { return is_verifiable(t) && t.max_tokens > 3; }));
-        own.verified = true;
+        Visit& own = star(setup, material.draw(rng, [](const Text& text) { return text.max_tokens > 3; }));
+        own.verified = between(rng, 0, material.texts[static_cast<size_t>(own.text)].n - 1);
         setup.chunking = {Chunking::Kind::kFixed, between(rng, 2, 8), 0};
       },
       [](const Evidence& seen) { return fmt::format("{} rows", seen.verify_rows); },
@@ -320,17 +322,20 @@ std::vector<Row> rows(const Material& material) {
   add(
       "seeded sampling",
       [](Setup& setup, Rng& rng, const Material& material, int) {
-        star(setup, material.draw(rng, [](const Text& text) { return is_sampled(text) && text.n > 1; }));
-        setup.visits[1].text = material.draw(rng, [](const Text& text) { return !is_sampled(text); });
-        setup.visits[1].abort_after = -1;
+        Visit& own = star(setup, material.draw(rng, [](const Text& text) { return is_sampled(text) && text.n > 1; }));
+        own.arrival = between(rng, 1, 4);  // its rows come after an older neighbour's
+        setup.visits[1] = {
+            material.draw(rng, [](const Text& text) { return !is_sampled(text) && text.max_tokens == kLongAnswer; })};
         setup.max_rows = std::max(setup.max_rows, 4);
         setup.max_sequences = std::max(setup.max_sequences, 4);
       },
       [](const Evidence& seen) {
-        return fmt::format("{} tokens drawn beside {} greedy ones", seen.sampled_tokens, seen.greedy_tokens);
+        return fmt::format("{} tokens drawn beside {} greedy ones, from {} different rows, {} times other answers",
+                           seen.sampled_tokens, seen.greedy_tokens, seen.drawn_rows.size(), seen.parted_choices);
       },
       [](const Evidence& seen, const Material&) {
-        return need(seen.sampled_tokens > 0 && seen.greedy_tokens > 0 && seen.most_sequences > 1, "nothing was drawn");
+        if (seen.parted_choices == 0) return std::string("the choices of a prompt were equal: noise decided nothing");
+        return need(seen.greedy_tokens > 0 && seen.drawn_rows.size() > 3, "nothing was drawn behind a neighbour's row");
       });
   return rows;
 }

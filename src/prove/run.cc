@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "engine/engine.h"
 #include "engine/sequence.h"
+#include "prove/texts.h"
 
 namespace brio::prove {
 namespace {
@@ -50,7 +51,11 @@ class Run {
   Answers& answers(size_t visit) { return answers_[static_cast<size_t>(setup_.visits[visit].text)]; }
   int prompt_length(size_t visit) const { return static_cast<int>(text(visit).prompt.size()); }
   // Tokens of the answer that its visit is given.
-  int num_given(size_t visit) const { return setup_.visits[visit].verified ? text(visit).max_tokens - 1 : 0; }
+  int num_given(size_t visit) const { return is_verified(visit) ? text(visit).max_tokens - 1 : 0; }
+  bool is_verified(size_t visit) const { return setup_.visits[visit].verified >= 0; }
+  int num_choices(size_t visit) const { return is_verified(visit) ? 1 : text(visit).n; }
+  // The choice of the text that a choice of the request answers.
+  int choice_of(size_t visit, int choice) const { return is_verified(visit) ? setup_.visits[visit].verified : choice; }
   int blocks_of(size_t visit) const;
   engine::EngineOptions options();
   engine::GenerateRequest request(size_t visit);
@@ -93,7 +98,7 @@ class Run::Sink final : public engine::EventSink {
 
 int Run::blocks_of(size_t visit) const {
   const int tokens = prompt_length(visit) + text(visit).max_tokens;
-  return (tokens + tensor::kBlockTokens - 1) / tensor::kBlockTokens * text(visit).n + 1;
+  return (tokens + tensor::kBlockTokens - 1) / tensor::kBlockTokens * num_choices(visit) + 1;
 }
 
 engine::EngineOptions Run::options() {
@@ -127,12 +132,12 @@ engine::GenerateRequest Run::request(size_t visit) {
   engine::GenerateRequest request;
   request.prompt = text.prompt;
   request.sampling = text.sampling;
-  request.n = text.n;
+  request.n = num_choices(visit);
   request.max_tokens = text.max_tokens - num_given(visit);
   request.ignore_eos = true;
-  if (setup_.visits[visit].scored || setup_.visits[visit].verified) request.prompt_logprobs = 0;
-  if (num_given(visit) > 0) {
-    const std::vector<int32_t>& tokens = answers(visit)[0].tokens;
+  if (setup_.visits[visit].scored || is_verified(visit)) request.prompt_logprobs = 0;
+  if (is_verified(visit)) {
+    const std::vector<int32_t>& tokens = answers(visit)[static_cast<size_t>(choice_of(visit, 0))].tokens;
     request.prompt.insert(request.prompt.end(), tokens.begin(), tokens.begin() + num_given(visit));
   }
   return request;
@@ -142,7 +147,7 @@ void Run::submit(size_t visit) {
   State& state = states_[visit];
   state.submitted = true;
   state.recording = answers(visit).empty();
-  state.generated.assign(static_cast<size_t>(text(visit).n), num_given(visit));
+  state.generated.assign(static_cast<size_t>(num_choices(visit)), num_given(visit));
   if (state.recording) answers(visit).resize(static_cast<size_t>(text(visit).n));
   const Result<RequestId> id = engine_->submit(request(visit), std::make_shared<Sink>(*this, visit));
   if (!id.ok()) {
@@ -169,15 +174,16 @@ void Run::differ(Difference difference) {
 }
 
 void Run::compare(size_t visit, const Chunk& chunk, const engine::StepLogits& logits) {
-  const auto choice = static_cast<size_t>(chunk.sequence->choice);
-  Answer& answer = answers(visit)[choice];
   for (int position = chunk.logits_begin; position < chunk.logits_end; ++position) {
+    const bool in_prompt = position < prompt_length(visit);  // computed once, for the first choice
+    const int choice = in_prompt ? 0 : choice_of(visit, chunk.sequence->choice);
+    Answer& answer = answers(visit)[static_cast<size_t>(choice)];
     const Digest digest = digest_of(logits.row(chunk.first_logits + position - chunk.logits_begin));
     if (states_[visit].recording) answer.logits.emplace(position, digest);
     ++outcome_.positions;
     const auto expected = answer.logits.find(position);
     if (expected == answer.logits.end() || expected->second != digest) {
-      return differ({Difference::Kind::kLogits, static_cast<int>(visit), static_cast<int>(choice), position, {}});
+      return differ({Difference::Kind::kLogits, static_cast<int>(visit), choice, position, {}});
     }
   }
 }
@@ -222,6 +228,7 @@ void Run::observe(const engine::Plan& plan, const kv::KvCache& kv) {
     first_row += chunk.num_rows();
     if (chunk.num_rows() > 1) ++seen.chunks[chunk.num_rows()];
     const size_t visit = visit_of_.at(id);
+    if (engine::is_decode(chunk) && is_sampled(text(visit))) seen.drawn_rows.insert(chunk.first_logits);
     const int answer_begin = std::max(chunk.logits_begin, prompt_length(visit));
     if (num_given(visit) > 0 && chunk.logits_end - answer_begin > 1) {
       seen.verify_rows += chunk.logits_end - answer_begin;
@@ -250,7 +257,8 @@ void Run::on_step(const engine::Plan& plan, const engine::StepLogits& logits, co
   for (size_t c = 0; c < plan.chunks.size(); ++c) {
     const Chunk& chunk = plan.chunks[c];
     const size_t visit = visit_of_.at(chunk.sequence->request->id);
-    const bool is_choice = chunk.sequence->choice == traced_.choice || chunk.end <= prompt_length(visit);
+    const bool is_choice =
+        choice_of(visit, chunk.sequence->choice) == traced_.choice || chunk.end <= prompt_length(visit);
     if (static_cast<int>(visit) == traced_.visit && is_choice) followed = static_cast<int>(c);
     compare(visit, chunk, logits);
   }
@@ -260,22 +268,25 @@ void Run::on_step(const engine::Plan& plan, const engine::StepLogits& logits, co
 void Run::on_token(size_t visit, const engine::TokenEvent& event) {
   State& state = states_[visit];
   ++state.tokens;
-  (text(visit).sampling.temperature > 0.0F ? outcome_.evidence.sampled_tokens : outcome_.evidence.greedy_tokens) += 1;
-  std::vector<int32_t>& tokens = answers(visit)[static_cast<size_t>(event.choice)].tokens;
+  (is_sampled(text(visit)) ? outcome_.evidence.sampled_tokens : outcome_.evidence.greedy_tokens) += 1;
+  const int choice = choice_of(visit, event.choice);
+  std::vector<int32_t>& tokens = answers(visit)[static_cast<size_t>(choice)].tokens;
   const auto index = static_cast<size_t>(state.generated[static_cast<size_t>(event.choice)]++);
   if (state.recording) {
     tokens.push_back(event.token);
+  } else if (is_verified(visit) && !goes_on_when_given(text(visit), choice)) {
+    return;
   } else if (index >= tokens.size() || tokens[index] != event.token) {
     const int32_t before = index < tokens.size() ? tokens[index] : -1;
-    differ({Difference::Kind::kToken, static_cast<int>(visit), event.choice,
-            prompt_length(visit) + static_cast<int>(index), fmt::format("{} instead of {}", event.token, before)});
+    differ({Difference::Kind::kToken, static_cast<int>(visit), choice, prompt_length(visit) + static_cast<int>(index),
+            fmt::format("{} instead of {}", event.token, before)});
   }
 }
 
 void Run::on_end(size_t visit, const engine::RequestEnd& event) {
   State& state = states_[visit];
   state.ended = true;
-  outcome_.combinations += text(visit).n;
+  outcome_.combinations += num_choices(visit);
   if (event.reason == engine::FinishReason::kAbort && setup_.visits[visit].abort_after >= 0) {
     ++(state.tokens == 0 ? outcome_.evidence.aborted_prefills : outcome_.evidence.aborted_decodes);
     return;
@@ -284,7 +295,10 @@ void Run::on_end(size_t visit, const engine::RequestEnd& event) {
     return differ({Difference::Kind::kError, static_cast<int>(visit), 0, 0,
                    fmt::format("ended by {}{}", name(event.reason), event.error ? ": " + event.error->message : "")});
   }
-  outcome_.evidence.forks += text(visit).n - 1;
+  if (is_sampled(text(visit)) && num_choices(visit) > 1 && answers(visit)[0].tokens != answers(visit)[1].tokens) {
+    ++outcome_.evidence.parted_choices;
+  }
+  outcome_.evidence.forks += num_choices(visit) - 1;
   for (const int generated : state.generated) {
     if (generated == text(visit).max_tokens) continue;
     differ({Difference::Kind::kError, static_cast<int>(visit), 0, 0,

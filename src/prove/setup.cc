@@ -20,7 +20,7 @@ void Evidence::add(const Evidence& other) {
        {&Evidence::steps, &Evidence::mixed_steps, &Evidence::joins, &Evidence::leaves, &Evidence::preemptions,
         &Evidence::forks, &Evidence::shared_blocks, &Evidence::scattered_tables, &Evidence::reused_blocks,
         &Evidence::poisoned_blocks, &Evidence::aborted_prefills, &Evidence::aborted_decodes, &Evidence::verify_rows,
-        &Evidence::sampled_tokens, &Evidence::greedy_tokens}) {
+        &Evidence::sampled_tokens, &Evidence::greedy_tokens, &Evidence::parted_choices}) {
     this->*count += other.*count;
   }
   add_counts(admitted_at_once, other.admitted_at_once);
@@ -28,6 +28,7 @@ void Evidence::add(const Evidence& other) {
   add_counts(threads, other.threads);
   add_counts(isas, other.isas);
   places.insert(other.places.begin(), other.places.end());
+  drawn_rows.insert(other.drawn_rows.begin(), other.drawn_rows.end());
 }
 
 }  // namespace brio::prove

@@ -36,10 +36,10 @@ using Answers = std::vector<Answer>;  // by choice
 // One request of a run.
 struct Visit {
   int text = 0;
-  int arrival = 0;        // step
-  bool scored = false;    // logits at every position of the prompt
-  bool verified = false;  // the prompt ends with the tokens of the answer but the last, as speculation would give them
-  int abort_after = -1;   // steps after its arrival; -1: never
+  int arrival = 0;      // step
+  bool scored = false;  // logits at every position of the prompt
+  int verified = -1;    // the choice whose tokens but the last are given with the prompt, as a draft would be; -1: none
+  int abort_after = -1;  // steps after its arrival; -1: never
 };
 
 struct Setup {
@@ -76,6 +76,8 @@ struct Evidence {
   int64_t verify_rows = 0;     // of answers, more than one in a chunk, each with its logits
   int64_t sampled_tokens = 0;  // with a temperature
   int64_t greedy_tokens = 0;
+  int64_t parted_choices = 0;  // requests whose choices, drawn with a temperature, are not the same
+  std::set<int> drawn_rows;    // of the step's logits, of choices that go on with a temperature; alone it is 0, 1, 2
   std::map<int, int64_t> threads;  // of runs in which every thread worked
   std::map<Isa, int64_t> isas;     // steps on each
 

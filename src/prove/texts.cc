@@ -30,9 +30,9 @@ std::vector<int> boundary_lengths(int longest) {
 void choose_sampling(int index, uint64_t seed, Text& text) {
   text.sampling.temperature = 0.0F;
   switch (index % 6) {
-    case 1:  // choices of one prompt, with all that counts tokens
+    case 1:  // choices of one prompt, with all that counts tokens; every other so hot that noise decides in any model
       text.n = 3;
-      text.sampling.temperature = 0.9F;
+      text.sampling.temperature = index % 12 == 1 ? 30.0F : 0.9F;
       text.sampling.top_p = 0.9F;
       text.sampling.repetition_penalty = 1.1F;
       text.sampling.frequency_penalty = 0.3F;
@@ -81,8 +81,8 @@ std::vector<Text> make_texts(const TextOptions& options, std::span<const int32_t
   return texts;
 }
 
-bool is_verifiable(const Text& text) {
-  return text.n == 1 && !engine::has_penalties(text.sampling);
+bool goes_on_when_given(const Text& text, int choice) {
+  return !engine::has_penalties(text.sampling) && (choice == 0 || !is_sampled(text));
 }
 
 }  // namespace brio::prove

@@ -31,7 +31,8 @@ std::vector<Text> make_texts(const TextOptions& options, std::span<const int32_t
 inline bool is_sampled(const Text& text) {
   return text.sampling.temperature > 0.0F;
 }
-// Whether its answer is the same when its tokens come with the prompt.
-bool is_verifiable(const Text& text);
+// Whether a choice goes on as it did when its tokens come with the prompt of a request for one: noise is drawn by choice,
+// and penalties tell the tokens of an answer from a prompt's.
+bool goes_on_when_given(const Text& text, int choice);
 
 }  // namespace brio::prove
