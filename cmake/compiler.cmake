@@ -1,6 +1,9 @@
 # One numerics for every compiler (DESIGN R9): no contraction, no fast-math, and no per-file -m flags: code that needs an
 # instruction set says so in a target region (base/target.h).
 add_compile_options(-ffp-contract=off -fno-math-errno -Wall -Wextra -Wno-psabi)
+if(BRIO_BREAKS)
+  add_compile_definitions(BRIO_BREAKS)
+endif()
 if(BRIO_WERROR)
   add_compile_options(-Werror)
 endif()

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/breaks.h"
 #include "engine/sequence.h"
 #include "ops/logits.h"
 
@@ -110,7 +111,8 @@ const Samples& Sampler::sample(const Plan& plan, const StepLogits& logits) {
         continue;
       }
       for (int c = sequence.choice; c < sequence.choice + sequence.fan_out; ++c) {
-        const NoiseKey noise{request.seed, static_cast<uint32_t>(c), static_cast<uint32_t>(p) + 1, 0};
+        const int position = is_broken(Rule::kR6) ? chunk.first_logits + p - chunk.logits_begin : p + 1;
+        const NoiseKey noise{request.seed, static_cast<uint32_t>(c), static_cast<uint32_t>(position), 0};
         const DrawContext context{&request.spec.sampling, &sequence.counts, banned(sequence), noise};
         samples_.tokens.push_back({&sequence, c, draw(row, context)});
       }

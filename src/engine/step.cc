@@ -4,6 +4,7 @@
 
 #include <iterator>
 
+#include "base/breaks.h"
 #include "engine/sequence.h"
 
 namespace brio::engine {
@@ -38,6 +39,7 @@ void Plan::add(const Chunk& chunk) {
     row.sequence = index;
     row.visible_begin = 0;
     row.visible_end = p + 1;
+    if (is_broken(Rule::kR7) && chunk.logits_begin == chunk.begin && chunk.num_rows() <= 8) row.visible_end = chunk.end;
     row.write_begin = static_cast<int32_t>(writes.size());
     row.write_end = row.write_begin + 1;
     row.output = p >= chunk.logits_begin && p < chunk.logits_end ? ops::RowOutput::kLogits : ops::RowOutput::kNone;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/breaks.h"
 #include "base/check.h"
 
 namespace brio::kv {
@@ -208,6 +209,7 @@ void KvCache::run_pending() {
     const auto bytes = static_cast<size_t>(group.shape.block_bytes());
     if (work.kind == Pending::Kind::kCopy) {
       std::memcpy(data, block_data(group, work.source), bytes);
+      for (size_t i = 0; is_broken(Rule::kR5) && i < bytes; i += 2) data[i] &= std::byte{0xFE};  // a bit of each bf16
     } else {
       ++num_poisoned_;
       std::memset(data, 0xFF, bytes);  // all ones is a NaN in bf16 and fp32

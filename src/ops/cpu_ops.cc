@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "kernels/row.h"
 #include "kernels/table.h"
+#include "ops/breaks.h"
 #include "ops/cpu_attention.h"
 #include "ops/cpu_storage.h"
 
@@ -27,7 +28,7 @@ Result<std::unique_ptr<CpuOps>> CpuOps::create(ThreadPool& pool, Isa isa, tensor
   if (!cpu_supports(isa)) {
     return error(ErrorCode::kUnsupported, "this CPU ({}) does not have {}", cpu_model(), name(isa));
   }
-  return std::unique_ptr<CpuOps>(new CpuOps(pool, kernels::kernel_table(isa), numerics));
+  return std::unique_ptr<CpuOps>(new CpuOps(pool, breakable_kernels(isa, pool.num_threads()), numerics));
 }
 
 CpuOps::CpuOps(ThreadPool& pool, const kernels::KernelTable& kernels, tensor::Numerics numerics)
@@ -60,6 +61,8 @@ void CpuOps::norm(const Rows& x, int num_rows, const tensor::Vector& weight, flo
       out.storage()->store(kernels_.quantize, r, 0, {normed, static_cast<size_t>(x.width())});
     }
   });
+  if (is_broken(Rule::kR2)) share_scales(*out.storage());
+  if (is_broken(Rule::kR3)) norm_later_rows(x, num_rows, weight, epsilon, kernels_.quantize, out);
 }
 
 void CpuOps::norm_gather(const Rows& x, std::span<const int32_t> row_ids, const tensor::Vector& weight, float epsilon,
