@@ -1,5 +1,5 @@
-// The law of invariance on tiny models (DESIGN section 4): the logits of a text are the same bits alone and among
-// neighbours, in any chunks, on any number of threads, on every instruction set, with any compiler.
+// The logits of tiny models: the same bits with any compiler and on any machine (golden hashes), from GGUF and from
+// safetensors. What must not matter on one machine: matrix_test.cc.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -11,68 +11,15 @@
 namespace brio::invariance {
 namespace {
 
-// The best ISA here, on which one thread and one chunk make the expectation.
 Isa best_isa() {
   return cpu_supports(Isa::kAvx512) ? Isa::kAvx512 : cpu_supports(Isa::kAvx2) ? Isa::kAvx2 : Isa::kScalar;
-}
-
-std::vector<tiny::TinySpec> all_specs() {
-  std::vector<tiny::TinySpec> specs = tiny::shape_specs();
-  for (auto& spec : tiny::type_specs()) specs.push_back(std::move(spec));
-  return specs;
 }
 
 int text_length(const tiny::TinySpec& spec) {
   return spec.vocab > 1000 ? 40 : 100;
 }  // past three blocks, no multiple of 32
 
-class LogitsOf : public testing::TestWithParam<tiny::TinySpec> {
- protected:
-  void SetUp() override {
-    path_ = gguf_of(GetParam());
-    model_ = load(path_, 1, best_isa());
-    text_ = random_tokens(text_length(GetParam()), GetParam().vocab, 5);
-    expected_ = run_alone(*model_.model, text_, static_cast<int>(text_.size()));
-  }
-  int vocab() const { return GetParam().vocab; }
-
-  std::filesystem::path path_;
-  TinyModel model_;
-  Tokens text_;
-  Logits expected_;
-};
-
-TEST_P(LogitsOf, DoNotDependOnChunks) {
-  for (const int chunk : {1, 7, 32, 33}) {
-    EXPECT_TRUE(same_bits(expected_, run_alone(*model_.model, text_, chunk), vocab())) << "chunk " << chunk;
-  }
-}
-
-TEST_P(LogitsOf, DoNotDependOnNeighboursRowsOrArrival) {
-  for (const uint64_t seed : {1, 2, 3}) {
-    std::vector<Tokens> texts;
-    for (uint64_t t = 0; t < 5; ++t) {
-      texts.push_back(t == seed ? text_ : random_tokens(20 + static_cast<int>(17 * t), vocab(), 100 * seed + t));
-    }
-    const auto logits = run(*model_.model, texts, {24, true, 2, seed});
-    EXPECT_TRUE(same_bits(expected_, logits[seed], vocab())) << "mixture " << seed;
-  }
-}
-
-TEST_P(LogitsOf, DoNotDependOnThreads) {
-  for (const int threads : {2, 5}) {
-    const TinyModel other = load(path_, threads, best_isa());
-    EXPECT_TRUE(same_bits(expected_, run_alone(*other.model, text_, 29), vocab())) << threads << " threads";
-  }
-}
-
-TEST_P(LogitsOf, DoNotDependOnTheInstructionSet) {
-  for (const Isa isa : {Isa::kScalar, Isa::kAvx2, Isa::kAvx512}) {
-    if (!cpu_supports(isa) || isa == best_isa()) continue;
-    const TinyModel other = load(path_, 2, isa);
-    EXPECT_TRUE(same_bits(expected_, run_alone(*other.model, text_, 64), vocab())) << name(isa);
-  }
-}
+class LogitsOf : public testing::TestWithParam<tiny::TinySpec> {};
 
 // tests/golden/logits.txt: "<numerics id> <model> <sha256>" per line. Every compiler and machine must reproduce it; a change
 // of rounding raises kNumericsId and rewrites the file (the failure prints the new line).
@@ -82,15 +29,11 @@ TEST_P(LogitsOf, HaveTheHashOfThisNumericsId) {
   for (std::string id, model, hash; in >> id >> model >> hash;) {
     if (id == std::to_string(kNumericsId)) hashes[model] = hash;
   }
-  const std::string hash = sha256(expected_);
+  const TinyModel tiny = load(gguf_of(GetParam()), 1, best_isa());
+  const std::string hash = sha256(logits_of(*tiny.model, random_tokens(text_length(GetParam()), GetParam().vocab, 5)));
   EXPECT_EQ(hashes[GetParam().name], hash) << kNumericsId << " " << GetParam().name << " " << hash;
 }
 
-std::string test_name(const testing::TestParamInfo<tiny::TinySpec>& info) {
-  std::string name = info.param.name;
-  std::replace(name.begin(), name.end(), '-', '_');
-  return name;
-}
 INSTANTIATE_TEST_SUITE_P(Tiny, LogitsOf, testing::ValuesIn(all_specs()), test_name);
 
 class Checkpoints : public testing::TestWithParam<tiny::TinySpec> {};
@@ -104,7 +47,7 @@ TEST_P(Checkpoints, GgufAndSafetensorsGiveEqualBits) {
   for (const auto numerics : {tensor::Numerics::kDefault, tensor::Numerics::kFp32}) {
     const TinyModel gguf = load(gguf_of(spec), 2, best_isa(), numerics);
     const TinyModel safetensors = load(folder, 2, best_isa(), numerics);
-    EXPECT_TRUE(same_bits(run_alone(*gguf.model, text, 40), run_alone(*safetensors.model, text, 40), spec.vocab));
+    EXPECT_TRUE(same_bits(logits_of(*gguf.model, text), logits_of(*safetensors.model, text), spec.vocab));
   }
 }
 INSTANTIATE_TEST_SUITE_P(Tiny, Checkpoints, testing::ValuesIn(tiny::shape_specs()), test_name);
@@ -115,7 +58,7 @@ TEST(WeightPasses, DoNotGrowWithRows) {
   const TinyModel tiny = load(gguf_of(spec), 2, best_isa());
   const auto passes = [&](int rows) {
     const int64_t before = tiny.model->ops().weight_passes();
-    run_alone(*tiny.model, random_tokens(rows, spec.vocab, 3), rows);
+    logits_of(*tiny.model, random_tokens(rows, spec.vocab, 3));
     return tiny.model->ops().weight_passes() - before;
   };
   const int64_t one = passes(1);

@@ -1,12 +1,11 @@
 #include "invariance/tiny_run.h"
 
-#include <unistd.h>
 #include <algorithm>
-
 #include <cstring>
 
 #include "base/rng.h"
 #include "base/sha256.h"
+#include "base/temporary_folder.h"
 #include "kv/kv_cache.h"
 #include "ops/cpu_ops.h"
 #include "weights/checkpoint.h"
@@ -25,15 +24,6 @@ class Pages final : public model::KvSource {
   kv::KvCache& cache_;
 };
 
-template <typename T>
-T take(Result<T> result) {
-  if (!result.ok()) {
-    ADD_FAILURE() << result.error().message;
-    std::abort();
-  }
-  return std::move(result).value();
-}
-
 }  // namespace
 
 TinyModel load(const std::filesystem::path& path, int threads, Isa isa, tensor::Numerics numerics) {
@@ -48,9 +38,9 @@ TinyModel load(const std::filesystem::path& path, int threads, Isa isa, tensor::
 }
 
 std::filesystem::path scratch_folder(const std::string& name) {
-  const auto folder = std::filesystem::temp_directory_path() / ("brio-invariance-" + std::to_string(getpid())) / name;
-  std::filesystem::create_directories(folder);
-  return folder;
+  static const TemporaryFolder all;
+  std::filesystem::create_directories(all / name);
+  return all / name;
 }
 
 std::filesystem::path gguf_of(const tiny::TinySpec& spec) {
@@ -62,6 +52,18 @@ std::filesystem::path gguf_of(const tiny::TinySpec& spec) {
   return path;
 }
 
+std::vector<tiny::TinySpec> all_specs() {
+  std::vector<tiny::TinySpec> specs = tiny::shape_specs();
+  for (auto& spec : tiny::type_specs()) specs.push_back(std::move(spec));
+  return specs;
+}
+
+std::string test_name(const testing::TestParamInfo<tiny::TinySpec>& info) {
+  std::string name = info.param.name;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
 Tokens random_tokens(int count, int vocab, uint64_t seed) {
   Rng rng(seed);
   Tokens tokens;
@@ -69,59 +71,30 @@ Tokens random_tokens(int count, int vocab, uint64_t seed) {
   return tokens;
 }
 
-std::vector<Logits> run(model::Model& model, const std::vector<Tokens>& texts, const Mixture& mixture) {
-  const std::vector<tensor::KvSpec> specs = model.kv_specs();
-  size_t longest = 1;
-  for (const Tokens& text : texts) longest = std::max(longest, text.size());
+Logits logits_of(model::Model& model, const Tokens& text) {
   kv::KvOptions options;
-  options.demand = {static_cast<int>(longest), static_cast<int>(texts.size()), kMaxRows, 0};
+  options.demand = {static_cast<int>(text.size()), 1, kMaxRows, 0};
   options.poison = kv::Poison::kYes;
-  auto cache = take(kv::KvCache::create(specs, options));
-  std::vector<kv::SequenceId> ids;
-  for (size_t t = 0; t < texts.size(); ++t) ids.push_back(cache->open());
-
-  const int vocab = model.config().vocab;
-  std::vector<Logits> logits(texts.size());
-  std::vector<size_t> done(texts.size());
-  Rng rng(mixture.seed);
+  auto cache = take(kv::KvCache::create(model.kv_specs(), options));
+  const kv::SequenceId sequence = cache->open();
+  const auto count = static_cast<int32_t>(text.size());
+  EXPECT_TRUE(cache->reserve(sequence, 0, count));
+  std::vector<ops::Row> rows;
+  std::vector<ops::WriteSlot> writes;
+  for (int32_t p = 0; p < count; ++p) {
+    rows.push_back({text[static_cast<size_t>(p)], p, 0, 0, 0, p + 1, p, p + 1, ops::RowOutput::kLogits});
+    writes.push_back({0, p});
+  }
+  cache->begin({&sequence, 1});
   Pages pages(*cache);
   model::LayerHooks hooks;
-  for (int step = 0;; ++step) {
-    std::vector<ops::Row> rows;
-    std::vector<ops::WriteSlot> writes;
-    bool unfinished = false;
-    for (size_t t = 0; t < texts.size(); ++t) {
-      unfinished = unfinished || done[t] < texts[t].size();
-      if (step < static_cast<int>(t) * mixture.stagger) continue;
-      size_t count = static_cast<size_t>(mixture.max_chunk);
-      if (mixture.random_chunks) count = rng.below(static_cast<uint32_t>(mixture.max_chunk + 1));
-      count = std::min({count, texts[t].size() - done[t], static_cast<size_t>(kMaxRows) - rows.size()});
-      if (count == 0) continue;
-      EXPECT_TRUE(cache->reserve(ids[t], static_cast<int>(done[t]), static_cast<int>(done[t] + count)));
-      for (size_t i = 0; i < count; ++i) {
-        const auto position = static_cast<int32_t>(done[t] + i);
-        const auto slot = static_cast<int32_t>(writes.size());
-        rows.push_back({texts[t][done[t] + i], position, static_cast<int32_t>(t), 0, 0, position + 1, slot, slot + 1,
-                        ops::RowOutput::kLogits});
-        writes.push_back({static_cast<int32_t>(t), position});
-      }
-      done[t] += count;
-    }
-    if (!unfinished) break;
-    if (rows.empty()) continue;
-    cache->begin(ids);
-    const ops::Rows& out = model.forward({{rows, writes}, pages, hooks});
-    for (size_t r = 0; r < rows.size(); ++r) {
-      const std::span<const float> row = model.ops().read(out, static_cast<int>(r));
-      Logits& to = logits[static_cast<size_t>(rows[r].sequence)];
-      to.insert(to.end(), row.begin(), row.begin() + vocab);
-    }
+  const ops::Rows& out = model.forward({{rows, writes}, pages, hooks});
+  Logits logits;
+  for (int32_t r = 0; r < count; ++r) {
+    const std::span<const float> row = model.ops().read(out, r).first(static_cast<size_t>(model.config().vocab));
+    logits.insert(logits.end(), row.begin(), row.end());
   }
   return logits;
-}
-
-Logits run_alone(model::Model& model, const Tokens& text, int chunk) {
-  return run(model, {text}, {chunk})[0];
 }
 
 testing::AssertionResult same_bits(const Logits& expected, const Logits& got, int vocab) {

@@ -1,5 +1,5 @@
-// Runs tiny models for the invariance tests: a model on given threads and ISA, and the logits of several texts through one
-// shared KV cache, in any mixture of rows per step.
+// Tiny models on the CPU's operations alone, without an engine: loaded on given threads and ISA, and the logits of a text
+// computed in one step.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -8,9 +8,12 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/check.h"
 #include "base/cpu.h"
+#include "base/result.h"
 #include "base/thread_pool.h"
 #include "model/model.h"
 #include "tiny/tiny_model.h"
@@ -20,6 +23,13 @@ namespace brio::invariance {
 using Tokens = std::vector<int32_t>;
 using Logits = std::vector<float>;  // [tokens, vocab]
 
+// The value; an error ends the test program.
+template <typename T>
+T take(Result<T> result) {
+  BRIO_CHECK(result.ok(), "{}", result.error().message);
+  return std::move(result).value();
+}
+
 // A model built from a checkpoint on disk, with the pool it computes on.
 struct TinyModel {
   std::unique_ptr<ThreadPool> pool;
@@ -28,23 +38,19 @@ struct TinyModel {
 TinyModel load(const std::filesystem::path& path, int threads, Isa isa,
                tensor::Numerics numerics = tensor::Numerics::kDefault);
 
-// A folder of this test's own, emptied.
+// A folder of this process, which goes with it.
 std::filesystem::path scratch_folder(const std::string& name);
 // The spec's GGUF file, written on first use.
 std::filesystem::path gguf_of(const tiny::TinySpec& spec);
+// Shape and type specs.
+std::vector<tiny::TinySpec> all_specs();
+// A spec's name as a test's.
+std::string test_name(const testing::TestParamInfo<tiny::TinySpec>& info);
 
 Tokens random_tokens(int count, int vocab, uint64_t seed);
 
-// Logits of every position of every text. Each step takes 1 .. max_chunk next tokens (exactly max_chunk if not random) of
-// every unfinished text; texts start `stagger` steps apart.
-struct Mixture {
-  int max_chunk = 64;
-  bool random_chunks = false;
-  int stagger = 0;
-  uint64_t seed = 0;
-};
-std::vector<Logits> run(model::Model& model, const std::vector<Tokens>& texts, const Mixture& mixture);
-Logits run_alone(model::Model& model, const Tokens& text, int chunk);
+// Logits of every position of the text, up to 128 tokens.
+Logits logits_of(model::Model& model, const Tokens& text);
 
 // Equal bits, or the first position and logit that differ.
 testing::AssertionResult same_bits(const Logits& expected, const Logits& got, int vocab);
