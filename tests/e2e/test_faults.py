@@ -11,9 +11,9 @@ import pytest
 from brio_server import BINARY, REPOSITORY
 
 sys.path[:0] = [str(REPOSITORY / "bench"), str(REPOSITORY / "bench" / "soak")]
-import process_faults  # noqa: E402
 import soak as soak_run  # noqa: E402
 from answers import wait_idle  # noqa: E402
+from downloads import prepare_store  # noqa: E402
 
 WAIT_FOR_A_TIMEOUT = {"never_read", "say_nothing", "head_without_end", "body_without_end"}
 FAULTS = [name for name in soak_run.FAULTS if name not in WAIT_FOR_A_TIMEOUT]
@@ -22,7 +22,7 @@ FAULTS = [name for name in soak_run.FAULTS if name not in WAIT_FOR_A_TIMEOUT]
 @pytest.fixture(scope="module")
 def soak(server, model_path, tmp_path_factory):
     soak = soak_run.Soak(BINARY, model_path, patience=120)
-    soak.home, soak.stored_name = process_faults.prepare_store(model_path, tmp_path_factory.mktemp("store"))
+    soak.home, soak.stored_name = prepare_store(model_path, tmp_path_factory.mktemp("store"))
     asyncio.run(soak.prepare(server.port, num_cases=6, num_seeded=1))
     return soak
 
