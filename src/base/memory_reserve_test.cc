@@ -7,6 +7,8 @@
 #include <new>
 #include <thread>
 
+#include "base/sanitizers.h"
+
 namespace brio {
 namespace {
 
@@ -29,18 +31,10 @@ bool allocation_fails() {
 class MemoryReserveTest : public testing::Test {
  protected:
   void SetUp() override {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    GTEST_SKIP() << "the sanitizer's operator new has no handler";
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-    GTEST_SKIP() << "the sanitizer's operator new has no handler";
-#endif
-#endif
+    if (kSanitizedMemory) GTEST_SKIP() << "the sanitizer's operator new has no handler";
     MemoryReserve::install(kReserve, milliseconds(20));
   }
-  void TearDown() override {
-    std::set_new_handler(nullptr);
-  }
+  void TearDown() override { std::set_new_handler(nullptr); }
 };
 
 TEST_F(MemoryReserveTest, AThreadThatMayFailFailsAtOnceAndLeavesTheReserve) {
