@@ -130,6 +130,9 @@ Result<uint64_t> JsonCursor::natural() {
     ++position_;
   }
   if (position_ == start) return unexpected("a number without sign");
+  if (text_[start] == '0' && position_ - start > 1) {
+    return error(ErrorCode::kInvalidFile, "the number at byte {} starts with 0", base_ + start);
+  }
   return value;
 }
 

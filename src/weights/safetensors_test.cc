@@ -149,6 +149,7 @@ TEST(HostileSafetensors, NamesTheCulpritAndTheOffset) {
        {"'t'", "out of range"}},
       {with_header(R"({"t":{"dtype":"F32","shape":[99999999999999999999],"data_offsets":[0,0]}})"),
        {"'t'", "beyond 2^63"}},
+      {with_header(R"({"t":{"dtype":"F32","shape":[04],"data_offsets":[0,16]}})"), {"'t'", "starts with 0"}},
       {with_header(R"({"t":{"dtype":"F32","shape":[1,1,1,1,1,1,1,1,1],"data_offsets":[0,4]}})"),
        {"'t'", "more than 8"}},
       {with_header(R"({"t":{"dtype":"F32","shape":[4],"data_offsets":[0,16,20]}})"), {"'t'", "more than 2"}},
