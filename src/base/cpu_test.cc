@@ -12,7 +12,7 @@ namespace {
 
 // In a child: the limit would stay with the tests that follow.
 TEST(MemoryLimit, IsTheAddressSpaceWhereThatIsLess) {
-  if (kSanitizedMemory) GTEST_SKIP() << "the sanitizer takes all address space";
+  if (kSanitized) GTEST_SKIP() << "the sanitizer takes all address space";
   const int64_t without = memory_limit_bytes();
   ASSERT_GT(without, 0);
   const pid_t child = fork();

@@ -31,7 +31,7 @@ bool allocation_fails() {
 class MemoryReserveTest : public testing::Test {
  protected:
   void SetUp() override {
-    if (kSanitizedMemory) GTEST_SKIP() << "the sanitizer's operator new has no handler";
+    if (kSanitized) GTEST_SKIP() << "the sanitizer's operator new has no handler";
     MemoryReserve::install(kReserve, milliseconds(20));
   }
   void TearDown() override { std::set_new_handler(nullptr); }

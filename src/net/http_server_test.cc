@@ -10,6 +10,7 @@
 #include <new>
 #include <thread>
 
+#include "base/sanitizers.h"
 #include "net/raw_client.h"
 
 namespace brio::net {
@@ -566,6 +567,7 @@ TEST(HttpServer, AHandlerWithoutMemoryFailsItsOwnRequest) {
 
 // Takes every descriptor below the limit, then all but one.
 TEST(HttpServer, WithoutDescriptorsClientsAreRefusedInWords) {
+  if (kSanitized) GTEST_SKIP() << "the sanitizer needs descriptors too";
   auto server = serve({}, echo);
   RawClient first(server->port());
   first.send(get("/1"));
