@@ -99,12 +99,22 @@ bool read_number(std::string_view digits, int base, size_t& out) {
   return !digits.empty();
 }
 
+bool ends_quoted(std::string_view line) {
+  bool quoted = false;
+  for (size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '"') quoted = !quoted;
+    if (line[i] == '\\' && quoted) ++i;
+  }
+  return quoted;
+}
+
 Read read_chunks(std::string_view& in, std::string& body) {
   while (true) {
     if (in.find("\r\n") == std::string_view::npos) return Read::kPart;
     size_t size = 0;
     const std::string_view line = take_line(in);
     if (!read_number(trimmed(line.substr(0, line.find(';'))), 16, size)) return Read::kBroken;
+    if (ends_quoted(line)) return Read::kBroken;  // the server looks for the other quote before it refuses
     if (size == 0) break;
     if (in.size() < size || in.size() - size < 2) return Read::kPart;
     body.append(in.substr(0, size));
