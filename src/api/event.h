@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -29,7 +30,7 @@ struct PositionLogprobs {
   std::vector<TokenLogprob> top;  // likeliest first, as many as asked for
 };
 
-enum class FinishReason { kStop, kLength };
+enum class FinishReason { kStop, kLength, kToolCalls };
 
 // Accepted: queued with a known prompt. Comes before the first token, maybe long before.
 struct Started {
@@ -37,22 +38,35 @@ struct Started {
   int cached_tokens = 0;
 };
 
+// A piece of a tool call. The first one of a call has its id and name, those after it add to the arguments; the calls
+// of a choice come one after the other.
+struct ToolCallDelta {
+  int index = 0;          // of the call within its choice, from 0
+  std::string id;         // empty but in the first piece, as is the name
+  std::string name;       // of the function
+  std::string arguments;  // JSON text to append; a call without arguments has "{}"
+};
+
+// One piece of one choice: of its text, of its reasoning or of a tool call, or logprobs alone.
 struct Delta {
   int choice = 0;
-  std::string text;                        // whole UTF-8; may be empty when it carries logprobs
+  std::string text;                        // whole UTF-8
   std::vector<PositionLogprobs> logprobs;  // of the tokens since the last delta of this choice
+  std::string reasoning = {};              // whole UTF-8
+  std::optional<ToolCallDelta> tool_call = {};
 };
 
 struct Finish {
   int choice = 0;
-  FinishReason reason = FinishReason::kStop;
-  std::string matched_stop;  // the stop string that ended it, or empty
+  FinishReason reason = FinishReason::kStop;  // kToolCalls: stopped after at least one call
+  std::string matched_stop;                   // the stop string that ended it, or empty
 };
 
 struct Usage {
   int prompt_tokens = 0;
   int cached_tokens = 0;      // part of prompt_tokens
   int completion_tokens = 0;  // over all choices
+  int reasoning_tokens = 0;   // part of completion_tokens
 };
 
 struct Timings {

@@ -46,6 +46,10 @@ class JsonFields {
   void fail(std::string_view name, fmt::format_string<Args...> format, Args&&... args) {
     complain(ErrorCode::kInvalidArgument, name, fmt::format(format, std::forward<Args>(args)...));
   }
+  // The complaint about a part of this object, if there is one.
+  void adopt(const JsonFields& part) {
+    if (!error_) error_ = part.error_;
+  }
   void unsupported(std::string_view name, std::string_view what) {
     complain(ErrorCode::kUnsupported, name, std::string(what));
   }

@@ -7,6 +7,7 @@
 #include <exception>
 
 #include "api/json_fields.h"
+#include "api/openai_tools.h"
 
 namespace brio::api {
 namespace {
@@ -277,25 +278,6 @@ Result<void> read_messages(JsonFields& fields, std::vector<Message>& out) {
     out.push_back(std::move(message));
   }
   return {};
-}
-
-void read_tools(JsonFields& fields, ChatRequest& out) {
-  if (fields.find("functions")) return fields.unsupported("functions", "is not known here: use 'tools'");
-  if (const json::value* tools = fields.find("tools")) {
-    if (!tools->is_array()) return fields.fail("tools", "has to be a list of tools");
-    for (size_t i = 0; i < tools->get_array().size(); ++i) {
-      if (!tools->get_array()[i].is_object()) return fields.fail(indexed("tools", i), "has to be an object");
-    }
-    if (!tools->get_array().empty()) out.tools_json = json::serialize(*tools);
-  }
-  const json::value* choice = fields.find("tool_choice");
-  if (!choice) return;
-  const bool text = choice->is_string();
-  if (text && choice->get_string() == "none") {
-    out.tools_json.clear();
-  } else if (!text || choice->get_string() != "auto") {
-    fields.unsupported("tool_choice", "can only be 'auto' or 'none' in this version");
-  }
 }
 
 // Variables of brio's own, or trusted ones (control tokens are recognised in them): a client may not set them.

@@ -128,8 +128,31 @@ TEST(OpenAiChat, ErrorsOpenWithTheFieldAtFault) {
       {R"("stream_options": {"include_usage": 1})", "stream_options.include_usage"},
       {R"("tools": {})", "tools"},
       {R"("tools": [1])", "tools[0]"},
+      {R"("tools": [{"function": {"name": "f"}}])", "tools[0].type"},
+      {R"("tools": [{"type": "custom", "custom": {"name": "f"}}])", "tools[0].type"},
+      {R"("tools": [{"type": "function"}])", "tools[0].function"},
+      {R"("tools": [{"type": "function", "function": "f"}])", "tools[0].function"},
+      {R"("tools": [{"type": "function", "function": {}}])", "tools[0].function.name"},
+      {R"("tools": [{"type": "function", "function": {"name": "a b"}}])", "tools[0].function.name"},
+      {R"("tools": [{"type": "function", "function": {"name": 7}}])", "tools[0].function.name"},
+      {R"("tools": [{"type": "function", "function": {"name": "f", "description": 1}}])",
+       "tools[0].function.description"},
+      {R"("tools": [{"type": "function", "function": {"name": "f", "parameters": []}}])",
+       "tools[0].function.parameters"},
+      {R"("tools": [{"type": "function", "function": {"name": "f", "strict": true}}])", "tools[0].function.strict"},
+      {R"("tools": [{"type": "function", "function": {"name": "f"}}, {"type": "function", "function": {"name": "f"}}])",
+       "tools[1].function.name"},
+      {R"("parallel_tool_calls": 1)", "parallel_tool_calls"},
       {R"("tool_choice": "required")", "tool_choice"},
-      {R"("tool_choice": {"type": "function"})", "tool_choice"},
+      {R"("tool_choice": "any")", "tool_choice"},
+      {R"("tool_choice": 1)", "tool_choice"},
+      {R"("tool_choice": {"type": "function"})", "tool_choice.function.name"},
+      {R"("tool_choice": {"type": "allowed_tools"})", "tool_choice.type"},
+      {R"("tool_choice": {"type": "function", "function": {"name": "g"}})", "tool_choice.function.name"},
+      {R"("tools": [{"type": "function", "function": {"name": "f"}}], "tool_choice": "required")", "tool_choice"},
+      {R"("tools": [{"type": "function", "function": {"name": "f"}}],
+          "tool_choice": {"type": "function", "function": {"name": "f"}})",
+       "tool_choice"},
       {R"("functions": [{}])", "functions"},
       {R"("response_format": {"type": "json_object"})", "response_format.type"},
       {R"("response_format": "json")", "response_format"},
@@ -164,7 +187,8 @@ TEST(OpenAiChat, ErrorsOpenWithTheFieldAtFault) {
 }
 
 TEST(OpenAiChat, ToolChoiceNoneLeavesTheToolsOut) {
-  const auto parsed = parse_openai_chat(chat_with(R"("tools": [{"type": "function"}], "tool_choice": "none")"));
+  const auto parsed = parse_openai_chat(
+      chat_with(R"("tools": [{"type": "function", "function": {"name": "f"}}], "tool_choice": "none")"));
   ASSERT_TRUE(parsed.ok());
   EXPECT_EQ(std::get<ChatRequest>(parsed->request).tools_json, "");
 }

@@ -22,7 +22,15 @@ std::string number(float value) {
 }
 
 std::string_view finish_name(FinishReason reason) {
-  return reason == FinishReason::kLength ? "length" : "stop";
+  switch (reason) {
+    case FinishReason::kLength:
+      return "length";
+    case FinishReason::kToolCalls:
+      return "tool_calls";
+    case FinishReason::kStop:
+      break;
+  }
+  return "stop";
 }
 
 std::string head(const OpenAiShape& shape, std::string_view object) {
@@ -34,8 +42,9 @@ std::string head(const OpenAiShape& shape, std::string_view object) {
 std::string usage_json(const Usage& usage) {
   return fmt::format(
       R"({{"prompt_tokens":{},"completion_tokens":{},"total_tokens":{},)"
-      R"("prompt_tokens_details":{{"cached_tokens":{}}},"completion_tokens_details":{{"reasoning_tokens":0}}}})",
-      usage.prompt_tokens, usage.completion_tokens, usage.prompt_tokens + usage.completion_tokens, usage.cached_tokens);
+      R"("prompt_tokens_details":{{"cached_tokens":{}}},"completion_tokens_details":{{"reasoning_tokens":{}}}}})",
+      usage.prompt_tokens, usage.completion_tokens, usage.prompt_tokens + usage.completion_tokens, usage.cached_tokens,
+      usage.reasoning_tokens);
 }
 
 std::string timings_json(const Timings& timings) {
@@ -124,6 +133,30 @@ std::string ending(const Finish& finish) {
                      finish.matched_stop.empty() ? "null" : json_string(finish.matched_stop));
 }
 
+// ---- what a chat choice says ----
+
+std::string call_start(const ToolCallDelta& call) {
+  return fmt::format(R"("id":{},"type":"function","function":{{"name":{},"arguments":{}}})", json_string(call.id),
+                     json_string(call.name), json_string(call.arguments));
+}
+
+// The value of "delta" in a chat chunk.
+std::string chat_delta(const Delta& delta) {
+  if (delta.tool_call) {
+    const ToolCallDelta& call = *delta.tool_call;
+    const std::string rest = call.name.empty()
+                                 ? fmt::format(R"("function":{{"arguments":{}}})", json_string(call.arguments))
+                                 : call_start(call);
+    return fmt::format(R"({{"tool_calls":[{{"index":{},{}}}]}})", call.index, rest);
+  }
+  if (!delta.reasoning.empty()) return fmt::format(R"({{"reasoning_content":{}}})", json_string(delta.reasoning));
+  return fmt::format(R"({{"content":{}}})", json_string(delta.text));
+}
+
+bool says_something(const Delta& delta) {
+  return delta.tool_call || !delta.reasoning.empty() || !delta.text.empty();
+}
+
 }  // namespace
 
 // ---- streams ----
@@ -160,16 +193,14 @@ void OpenAiStream::write(const Event& event, std::vector<std::string>& payloads)
 }
 
 void OpenAiStream::write_delta(const Delta& delta, std::vector<std::string>& payloads) {
-  if (delta.text.empty() && (!shape_.logprobs || delta.logprobs.empty())) return;
+  if (!says_something(delta) && (!shape_.logprobs || delta.logprobs.empty())) return;
   release_finish(payloads);
   const std::string logprobs = logprobs_json(shape_, delta.logprobs, text_offsets_[static_cast<size_t>(delta.choice)]);
-  const std::string text = json_string(delta.text);
-  payloads.push_back(
-      chunk(shape_.kind == OpenAiKind::kChat
-                ? fmt::format(R"({{"index":{},"delta":{{"content":{}}},"logprobs":{},"finish_reason":null}})",
-                              delta.choice, text, logprobs)
-                : fmt::format(R"({{"index":{},"text":{},"logprobs":{},"finish_reason":null}})", delta.choice, text,
-                              logprobs)));
+  payloads.push_back(chunk(shape_.kind == OpenAiKind::kChat
+                               ? fmt::format(R"({{"index":{},"delta":{},"logprobs":{},"finish_reason":null}})",
+                                             delta.choice, chat_delta(delta), logprobs)
+                               : fmt::format(R"({{"index":{},"text":{},"logprobs":{},"finish_reason":null}})",
+                                             delta.choice, json_string(delta.text), logprobs)));
 }
 
 void OpenAiStream::write_done(const Done& done, std::vector<std::string>& payloads) {
@@ -197,12 +228,39 @@ void OpenAiFold::add(const Event& event) {
   if (const auto* delta = std::get_if<Delta>(&event)) {
     Choice& choice = choices_[static_cast<size_t>(delta->choice)];
     choice.text += delta->text;
+    choice.reasoning += delta->reasoning;
+    if (delta->tool_call) add_call(choice, *delta->tool_call);
     choice.logprobs.insert(choice.logprobs.end(), delta->logprobs.begin(), delta->logprobs.end());
   } else if (const auto* finish = std::get_if<Finish>(&event)) {
     choices_[static_cast<size_t>(finish->choice)].finish = *finish;
   } else if (const auto* done = std::get_if<Done>(&event)) {
     done_ = *done;
   }
+}
+
+void OpenAiFold::add_call(Choice& choice, const ToolCallDelta& piece) {
+  if (!piece.name.empty()) {
+    choice.calls.push_back(piece);
+  } else if (!choice.calls.empty()) {
+    choice.calls.back().arguments += piece.arguments;
+  }
+}
+
+std::string OpenAiFold::message(const Choice& choice) {
+  const bool calls_alone = choice.text.empty() && !choice.calls.empty();
+  std::string out = fmt::format(R"({{"role":"assistant","content":{},"refusal":null)",
+                                calls_alone ? "null" : json_string(choice.text));
+  if (!choice.reasoning.empty()) {
+    fmt::format_to(std::back_inserter(out), R"(,"reasoning_content":{})", json_string(choice.reasoning));
+  }
+  if (!choice.calls.empty()) {
+    out += R"(,"tool_calls":[)";
+    for (size_t i = 0; i < choice.calls.size(); ++i) {
+      fmt::format_to(std::back_inserter(out), "{}{{{}}}", i > 0 ? "," : "", call_start(choice.calls[i]));
+    }
+    out += "]";
+  }
+  return out + "}";
 }
 
 std::string OpenAiFold::json() const {
@@ -212,8 +270,7 @@ std::string OpenAiFold::json() const {
     const Choice& choice = choices_[i];
     int offset = 0;
     const std::string content =
-        chat ? fmt::format(R"("message":{{"role":"assistant","content":{},"refusal":null}})", json_string(choice.text))
-             : fmt::format(R"("text":{})", json_string(choice.text));
+        chat ? fmt::format(R"("message":{})", message(choice)) : fmt::format(R"("text":{})", json_string(choice.text));
     fmt::format_to(std::back_inserter(out), R"({}{{"index":{},{},"logprobs":{}{}}})", i > 0 ? "," : "", i, content,
                    logprobs_json(shape_, choice.logprobs, offset), ending(choice.finish));
   }

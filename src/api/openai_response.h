@@ -7,8 +7,8 @@
 //   for each event: fold.add(event);                    // until it was Done or Failed
 //   body = fold.json();
 //
-// Beyond OpenAI's fields: "stop_reason" (the stop string that ended a choice) beside finish_reason, "timings" in whole
-// answers and in the last chunk. One object per request; one thread at a time.
+// Beyond OpenAI's fields: "reasoning_content" beside content, "stop_reason" (the stop string that ended a choice) beside
+// finish_reason, "timings" in whole answers and in the last chunk. One object per request; one thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -63,9 +63,14 @@ class OpenAiFold {
  private:
   struct Choice {
     std::string text;
+    std::string reasoning;
+    std::vector<ToolCallDelta> calls;  // each whole
     std::vector<PositionLogprobs> logprobs;
     Finish finish;
   };
+  static void add_call(Choice& choice, const ToolCallDelta& piece);
+  static std::string message(const Choice& choice);
+
   OpenAiShape shape_;
   std::vector<Choice> choices_;
   Done done_;

@@ -162,6 +162,58 @@ TEST(OpenAiResponse, AnErrorMidStreamEndsItWithoutDone) {
   EXPECT_EQ(payloads.size(), 4U) << "role, delta, finish, error";
 }
 
+Delta call_delta(int index, std::string id, std::string name, std::string arguments) {
+  return Delta{0, "", {}, "", ToolCallDelta{index, std::move(id), std::move(name), std::move(arguments)}};
+}
+
+// Reasoning, text, then two calls, as a model with tools answers.
+std::vector<Event> tool_events() {
+  return {Started{5, 0},
+          Delta{0, "", {}, "I need "},
+          Delta{0, "", {}, "the weather."},
+          Delta{0, "Let me \"look\".", {}},
+          call_delta(0, "call_1", "weather", ""),
+          call_delta(0, "", "", "{\"city\": "),
+          call_delta(0, "", "", "\"K\xC3\xB6ln\"}"),
+          call_delta(1, "call_2", "time", "{}"),
+          Finish{0, FinishReason::kToolCalls, ""},
+          Done{{5, 0, 9, 4}, {}}};
+}
+
+TEST(OpenAiResponse, ToolCallsStreamWithIdAndNameOnce) {
+  const auto payloads = stream(shape(OpenAiKind::kChat), tool_events());
+  std::vector<json::value> deltas;
+  for (size_t i = 0; i + 1 < payloads.size(); ++i) {
+    deltas.push_back(json::parse(payloads[i]).at("choices").as_array()[0].at("delta"));
+  }
+  ASSERT_EQ(deltas.size(), 9U);
+  EXPECT_EQ(deltas[1], json::parse(R"({"reasoning_content": "I need "})"));
+  EXPECT_EQ(deltas[3], json::parse(R"({"content": "Let me \"look\"."})"));
+  EXPECT_EQ(deltas[4], json::parse(R"({"tool_calls": [{"index": 0, "id": "call_1", "type": "function",
+                                       "function": {"name": "weather", "arguments": ""}}]})"));
+  EXPECT_EQ(deltas[5], json::parse(R"({"tool_calls": [{"index": 0, "function": {"arguments": "{\"city\": "}}]})"));
+  EXPECT_EQ(deltas[7], json::parse(R"({"tool_calls": [{"index": 1, "id": "call_2", "type": "function",
+                                       "function": {"name": "time", "arguments": "{}"}}]})"));
+  EXPECT_EQ(json::parse(payloads[9 - 1]).at("choices").as_array()[0].at("finish_reason").as_string(), "tool_calls");
+}
+
+TEST(OpenAiResponse, AWholeAnswerHasReasoningAndCalls) {
+  const json::object whole = fold(shape(OpenAiKind::kChat), tool_events());
+  EXPECT_EQ(whole.at("choices").as_array()[0].at("message"), json::parse(R"({
+      "role": "assistant", "content": "Let me \"look\".", "refusal": null, "reasoning_content": "I need the weather.",
+      "tool_calls": [
+        {"id": "call_1", "type": "function", "function": {"name": "weather", "arguments": "{\"city\": \"K\u00f6ln\"}"}},
+        {"id": "call_2", "type": "function", "function": {"name": "time", "arguments": "{}"}}]})"));
+  EXPECT_EQ(whole.at("choices").as_array()[0].at("finish_reason").as_string(), "tool_calls");
+  EXPECT_EQ(whole.at("usage").at("completion_tokens_details").at("reasoning_tokens").as_int64(), 4);
+}
+
+TEST(OpenAiResponse, CallsAloneHaveNullContent) {
+  const json::object whole =
+      fold(shape(OpenAiKind::kChat), {Started{}, call_delta(0, "call_1", "time", "{}"), Finish{}, Done{}});
+  EXPECT_TRUE(whole.at("choices").as_array()[0].at("message").at("content").is_null());
+}
+
 TEST(OpenAiResponse, ChatLogprobsHaveBytes) {
   OpenAiShape with = shape(OpenAiKind::kChat, 2);
   with.logprobs = true;

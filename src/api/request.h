@@ -60,6 +60,7 @@ struct ChatRequest {
   std::string tools_json;            // a JSON array, or empty
   std::string template_kwargs_json;  // a JSON object, or empty: more variables for the template
   bool add_generation_prompt = true;
+  bool parallel_tool_calls = true;  // false: of the calls of an answer the first alone counts
 };
 
 using Prompt = std::variant<std::string, std::vector<int32_t>>;  // text, or token ids

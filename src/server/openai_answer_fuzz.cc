@@ -76,8 +76,25 @@ float logprob_of(std::string_view text) {
   return text.empty() ? -7.25F : kOdd[static_cast<uint8_t>(text.back()) % std::size(kOdd)];
 }
 
-api::Delta delta_of(std::string_view text, uint8_t kind, int choice, bool logprobs) {
-  api::Delta delta{choice, std::string(text), {}};
+// Of a chat: text, reasoning, the beginning of a call or more of its arguments, by two bits of the kind.
+api::Delta chat_delta_of(std::string_view text, uint8_t kind, int choice, int& calls) {
+  api::Delta delta{choice, "", {}};
+  if ((kind & 0x18) == 0x08) {
+    delta.reasoning = text;
+  } else if ((kind & 0x18) == 0x10 && !text.empty()) {
+    delta.tool_call = api::ToolCallDelta{calls++, "id", std::string(text), ""};
+  } else if ((kind & 0x18) == 0x18 && calls > 0) {
+    delta.tool_call = api::ToolCallDelta{calls - 1, "", "", std::string(text)};
+  } else {
+    delta.text = text;
+  }
+  return delta;
+}
+
+api::Delta delta_of(const api::OpenAiShape& shape, std::string_view text, uint8_t kind, int choice, int& calls) {
+  const bool logprobs = shape.logprobs;
+  api::Delta delta = shape.kind == api::OpenAiKind::kChat ? chat_delta_of(text, kind, choice, calls)
+                                                          : api::Delta{choice, std::string(text), {}};
   if (!logprobs) return delta;
   const size_t half = text.size() / 2;  // tokens end anywhere, also within a character
   for (const std::string_view part : {text.substr(0, half), text.substr(half)}) {
@@ -115,9 +132,12 @@ Script read_script(std::string_view in) {
   script.fails = (settings & 32) != 0;
   script.events.emplace_back(api::Started{3, 1});
   bool finished[kChoices] = {};
+  int calls[kChoices] = {};
   const auto finish = [&](int choice, std::string_view stop, uint8_t kind) {
     finished[choice] = true;
-    const auto reason = (kind & 0x40) != 0 ? api::FinishReason::kLength : api::FinishReason::kStop;
+    constexpr api::FinishReason kReasons[] = {api::FinishReason::kStop, api::FinishReason::kLength,
+                                              api::FinishReason::kToolCalls, api::FinishReason::kStop};
+    const auto reason = kReasons[(kind >> 2) & 3];
     script.events.emplace_back(api::Finish{choice, reason, std::string(stop)});
   };
   while (!in.empty() && script.events.size() < kMaxEvents) {
@@ -127,7 +147,7 @@ Script read_script(std::string_view in) {
     script.utf8 = script.utf8 && tokenizer::is_valid_utf8(text);
     if (finished[choice]) continue;
     if (kind < 0xF0) {
-      script.events.emplace_back(delta_of(text, kind, choice, shape.logprobs));
+      script.events.emplace_back(delta_of(shape, text, kind, choice, calls[choice]));
     } else {
       finish(choice, text, kind);
     }
@@ -182,8 +202,15 @@ json::object parsed(const std::string& text) {
   return std::move(value.get_object());
 }
 
+struct ToolCall {
+  std::string id, name, arguments;
+  bool operator==(const ToolCall&) const = default;
+};
+
 struct Choice {
   std::string text;
+  std::string reasoning;
+  std::vector<ToolCall> calls;
   std::vector<std::string> token_bytes;
   std::vector<json::value> token_logprobs;
   std::vector<int64_t> text_offsets;
@@ -193,6 +220,25 @@ struct Choice {
   bool operator==(const Choice&) const = default;
 };
 using Choices = std::vector<Choice>;
+
+// Of a delta, or of a whole message.
+void add_reasoning_and_calls(const json::object& object, Choice& out) {
+  if (const json::value* reasoning = object.if_contains("reasoning_content")) {
+    out.reasoning += std::string(reasoning->as_string());
+  }
+  const json::value* calls = object.if_contains("tool_calls");
+  for (size_t i = 0; calls != nullptr && i < calls->as_array().size(); ++i) {
+    const json::object& call = calls->as_array()[i].as_object();
+    const json::object& function = call.at("function").as_object();
+    if (const json::value* id = call.if_contains("id")) {
+      require(call.at("type") == "function");
+      out.calls.push_back({std::string(id->as_string()), std::string(function.at("name").as_string()), ""});
+    }
+    require(!out.calls.empty());
+    if (const json::value* index = call.if_contains("index")) require(*index == out.calls.size() - 1);
+    out.calls.back().arguments += std::string(function.at("arguments").as_string());
+  }
+}
 
 void add_logprobs(const json::value& value, Choice& out) {
   if (value.is_null()) return;
@@ -240,6 +286,7 @@ Choices streamed(const Script& script, const std::string& bytes) {
                                     ? object.at("delta").as_object().if_contains("content")
                                     : object.if_contains("text");
       if (text != nullptr) choice.text += std::string(text->as_string());
+      if (script.shape.kind == api::OpenAiKind::kChat) add_reasoning_and_calls(object.at("delta").as_object(), choice);
       add_logprobs(object.at("logprobs"), choice);
       choice.finish_reason = object.at("finish_reason");
       if (const json::value* stop = object.if_contains("stop_reason")) choice.stop_reason = *stop;
@@ -255,8 +302,11 @@ Choices whole(const Script& script, const std::string& body) {
   for (const json::value& item : answer.at("choices").as_array()) {
     require(item.at("index") == choices.size());
     Choice& choice = choices.emplace_back();
-    choice.text = std::string(
-        (script.shape.kind == api::OpenAiKind::kChat ? item.at("message").at("content") : item.at("text")).as_string());
+    const bool chat = script.shape.kind == api::OpenAiKind::kChat;
+    const json::value& text = chat ? item.at("message").at("content") : item.at("text");
+    if (chat) add_reasoning_and_calls(item.at("message").as_object(), choice);
+    require(!text.is_null() || !choice.calls.empty());
+    if (text.is_string()) choice.text = std::string(text.as_string());
     add_logprobs(item.at("logprobs"), choice);
     choice.finish_reason = item.at("finish_reason");
     choice.stop_reason = item.at("stop_reason");
@@ -288,16 +338,24 @@ void check_against_events(const Script& script, const Choices& choices) {
     if (const auto* delta = std::get_if<api::Delta>(&event)) {
       Choice& choice = expected[static_cast<size_t>(delta->choice)];
       choice.text += delta->text;
+      choice.reasoning += delta->reasoning;
+      if (delta->tool_call && !delta->tool_call->name.empty()) {
+        choice.calls.push_back({delta->tool_call->id, delta->tool_call->name, ""});
+      }
+      if (delta->tool_call) choice.calls.back().arguments += delta->tool_call->arguments;
       for (const auto& position : delta->logprobs) choice.token_bytes.push_back(position.chosen.bytes);
     } else if (const auto* finish = std::get_if<api::Finish>(&event)) {
       Choice& choice = expected[static_cast<size_t>(finish->choice)];
-      choice.finish_reason = finish->reason == api::FinishReason::kStop ? "stop" : "length";
+      choice.finish_reason = finish->reason == api::FinishReason::kStop     ? "stop"
+                             : finish->reason == api::FinishReason::kLength ? "length"
+                                                                            : "tool_calls";
       if (!finish->matched_stop.empty()) choice.stop_reason = finish->matched_stop;
     }
   }
   for (size_t i = 0; i < expected.size(); ++i) {
     require(choices[i].finish_reason == expected[i].finish_reason);
     require(!script.utf8 || (choices[i].text == expected[i].text && choices[i].stop_reason == expected[i].stop_reason));
+    require(!script.utf8 || (choices[i].reasoning == expected[i].reasoning && choices[i].calls == expected[i].calls));
     if (script.shape.kind != api::OpenAiKind::kChat) {
       if (script.utf8 && script.shape.logprobs) check_offsets(choices[i].text_offsets, expected[i].token_bytes);
       continue;
