@@ -1,14 +1,11 @@
 // Tiles: kRows activation rows times one panel, for every source of weights, and the loops around them. Order:
 // linear.h.
 //
-// Up to kDirectRows rows multiply codes as they are decoded. More rows first expand 256 k of two panels (bytes, fp32
-// scales: 12 KiB; 18 KiB where bytes are widened) and run row tiles over that; sums of a row go through memory between
-// stretches of 256 k, which changes no rounding. Rows are taken in blocks whose activations stay in L2 while the panels
-// pass by.
+// Few rows multiply codes as they are decoded. More rows first expand 256 k of kPanelsAtOnce panels (bytes and fp32 scales,
+// 6 KiB a panel; 10 KiB where bytes are widened) and run tiles over that; sums of a row go through memory between stretches
+// of 256 k, which changes no rounding. Rows are taken in blocks whose activations stay in L2 while the panels pass by.
 
 inline constexpr int kStretch = 8;  // groups of 32 k that are expanded at a time
-inline constexpr int kPanelsAtOnce = 2;
-inline constexpr int kDirectRows = 8;
 inline constexpr int kReadAhead = 1024;  // bytes; Zen 3 streams weights 1.3 to 1.6 times faster with it than without
 inline constexpr int kMaxBlockRows = 128;
 inline constexpr int kBlockBytes = 256 * 1024;  // of s8 activations, half of an L2 of 512 KiB
@@ -55,71 +52,102 @@ BRIO_LANE_INLINE QuantizedRows rows_from(const QuantizedRows& x, int row) {
           x.stride};
 }
 
-template <class S, int kRows, int kQuad, int kEnd>
-BRIO_LANE_INLINE void add_quads(const S& source, const int8_t* x, ptrdiff_t stride, Partial (&sum)[kRows]) {
+// kRows rows times kPanels panels; sums of row r and panel p are number p * kRows + r.
+template <class S, int kRows, int kPanels, int kQuad, int kEnd>
+BRIO_LANE_INLINE void add_quads(const S (&source)[kPanels], const int8_t* x, ptrdiff_t stride,
+                                Partial (&sum)[kRows * kPanels]) {
   if constexpr (kQuad < kEnd) {
-    const Line w = source.template codes<kQuad>();
+    Line w[kPanels];
+    for (int p = 0; p < kPanels; ++p) w[p] = source[p].template codes<kQuad>();
     for (int r = 0; r < kRows; ++r) {
-      sum[r] = multiply_add<S::kBits>(sum[r], w, broadcast_quad(x + r * stride + kQuad * 4));
+      const Quad quad = broadcast_quad(x + r * stride + kQuad * 4);
+      for (int p = 0; p < kPanels; ++p) {
+        sum[p * kRows + r] = multiply_add<S::kBits>(sum[p * kRows + r], w[p], quad);
+      }
     }
-    add_quads<S, kRows, kQuad + 1, kEnd>(source, x, stride, sum);
+    add_quads<S, kRows, kPanels, kQuad + 1, kEnd>(source, x, stride, sum);
   }
 }
 
 // Quads [kQuad, kEnd) in spans that a Partial can hold.
-template <class S, int kRows, int kQuad, int kEnd>
-BRIO_LANE_INLINE void add_spans(const S& source, const int8_t* x, ptrdiff_t stride, Ints (&total)[kRows]) {
+template <class S, int kRows, int kPanels, int kQuad, int kEnd>
+BRIO_LANE_INLINE void add_spans(const S (&source)[kPanels], const int8_t* x, ptrdiff_t stride,
+                                Ints (&total)[kRows * kPanels]) {
   if constexpr (kQuad < kEnd) {
     constexpr int kSpanEnd = kQuad + kSpan<S::kBits> < kEnd ? kQuad + kSpan<S::kBits> : kEnd;
-    Partial sum[kRows];
-    for (int r = 0; r < kRows; ++r) sum[r] = open(total[r]);
-    add_quads<S, kRows, kQuad, kSpanEnd>(source, x, stride, sum);
-    for (int r = 0; r < kRows; ++r) total[r] = close(sum[r], total[r]);
-    add_spans<S, kRows, kSpanEnd, kEnd>(source, x, stride, total);
+    Partial sum[kRows * kPanels];
+    for (int i = 0; i < kRows * kPanels; ++i) sum[i] = open(total[i]);
+    add_quads<S, kRows, kPanels, kQuad, kSpanEnd>(source, x, stride, sum);
+    for (int i = 0; i < kRows * kPanels; ++i) total[i] = close(sum[i], total[i]);
+    add_spans<S, kRows, kPanels, kSpanEnd, kEnd>(source, x, stride, total);
   }
 }
 
 // All 16 lines of a group of wide codes.
-template <class S, int kRows, int kLine>
-BRIO_LANE_INLINE void add_wide_lines(const S& source, Ints (&total)[kRows]) {
+template <class S, int kRows, int kPanels, int kLine>
+BRIO_LANE_INLINE void add_wide_lines(const S (&source)[kPanels], Ints (&total)[kRows * kPanels]) {
+  static_assert(kPanels == 1);
   if constexpr (kLine < 16) {
-    const Line w = source.template codes<kLine>();
-    const int16_t* x = source.wide_x + source.group * kGroup + kLine * 2;
+    const Line w = source[0].template codes<kLine>();
+    const int16_t* x = source[0].wide_x + source[0].group * kGroup + kLine * 2;
     for (int r = 0; r < kRows; ++r) {
       total[r] = Wide<S::kBits>::multiply_add(total[r], w, Wide<S::kBits>::broadcast_pair(x + r * kStretch * kGroup));
     }
-    add_wide_lines<S, kRows, kLine + 1>(source, total);
+    add_wide_lines<S, kRows, kPanels, kLine + 1>(source, total);
   }
 }
 
+// What a row adds to its products, group by group: its scale, the offset's share of the integer sum, which sums start from,
+// and for mins the scale times the sum of x. SumTerms makes them as they are needed, StretchTerms (below) has them made.
+template <class S>
+struct SumTerms {
+  const QuantizedRows& x;
+  BRIO_LANE_INLINE float scale(int group, int r) const { return x.scales[group + r * (x.stride / kGroup)]; }
+  template <int kHalf>
+  BRIO_LANE_INLINE Ints start(int group, int r) const {
+    constexpr int kLow = S::kHalves == 1 || kHalf == 0 ? 1 : 0;
+    constexpr int kHigh = S::kHalves == 1 || kHalf == 1 ? 1 : 0;
+    return weighted_pair(x.sums + group * 2 + r * (x.stride / 16), -S::kOffset * kLow, -S::kOffset * kHigh);
+  }
+  template <int kHalf>
+  BRIO_LANE_INLINE F32x16 weighed(int group, int r) const {
+    constexpr int kLow = S::kHalves == 1 || kHalf == 0 ? 1 : 0;
+    constexpr int kHigh = S::kHalves == 1 || kHalf == 1 ? 1 : 0;
+    const F32x16 sum = to_f32(weighted_pair(x.sums + group * 2 + r * (x.stride / 16), kLow, kHigh));
+    return mul(broadcast(scale(group, r)), sum);
+  }
+};
+
 // Half kHalf of the group (all of it where kHalves is 1): exact integer sums, then one fma each.
-template <class S, int kRows, int kHalf>
-BRIO_LANE_INLINE void add_half(const S& source, const QuantizedRows& x, int group, F32x16 (&acc)[kRows]) {
+template <class S, int kRows, int kPanels, int kHalf, class Terms>
+BRIO_LANE_INLINE void add_half(const S (&source)[kPanels], const Terms& terms, const QuantizedRows& x, int group,
+                               F32x16 (&acc)[kRows * kPanels]) {
   constexpr int kQuads = 8 / S::kHalves;
-  constexpr int kLow = S::kHalves == 1 || kHalf == 0 ? 1 : 0;
-  constexpr int kHigh = S::kHalves == 1 || kHalf == 1 ? 1 : 0;
-  const float* scales = x.scales + group;
-  const int16_t* sums = x.sums + group * 2;
-  Ints total[kRows];
-  for (int r = 0; r < kRows; ++r) {
-    total[r] = S::kOffset == 0 ? no_ints()
-                               : weighted_pair(sums + r * (x.stride / 16), -S::kOffset * kLow, -S::kOffset * kHigh);
+  Ints total[kRows * kPanels];
+  for (int i = 0; i < kRows * kPanels; ++i) {
+    total[i] = S::kOffset == 0 ? no_ints() : terms.template start<kHalf>(group, i % kRows);
   }
   if constexpr (kIsExpanded<S> && kWide<S::kBits>) {
     static_assert(S::kHalves == 1);
-    add_wide_lines<S, kRows, 0>(source, total);
+    add_wide_lines<S, kRows, kPanels, 0>(source, total);
   } else {
-    add_spans<S, kRows, kHalf * kQuads, (kHalf + 1) * kQuads>(source, x.values + group * kGroup, x.stride, total);
+    add_spans<S, kRows, kPanels, kHalf * kQuads, (kHalf + 1) * kQuads>(source, x.values + group * kGroup, x.stride,
+                                                                      total);
   }
-  const F32x16 ws = source.scale(kHalf);
+  F32x16 ws[kPanels];
+  for (int p = 0; p < kPanels; ++p) ws[p] = source[p].scale(kHalf);
   for (int r = 0; r < kRows; ++r) {
-    acc[r] = fma(to_f32(total[r]), mul(ws, broadcast(scales[r * (x.stride / kGroup)])), acc[r]);
+    const F32x16 xs = broadcast(terms.scale(group, r));
+    for (int p = 0; p < kPanels; ++p) {
+      acc[p * kRows + r] = fma(to_f32(total[p * kRows + r]), mul(ws[p], xs), acc[p * kRows + r]);
+    }
   }
   if constexpr (S::kHasMin) {
-    const F32x16 wm = source.min(kHalf);
+    F32x16 wm[kPanels];
+    for (int p = 0; p < kPanels; ++p) wm[p] = source[p].min(kHalf);
     for (int r = 0; r < kRows; ++r) {
-      const F32x16 sum = to_f32(weighted_pair(sums + r * (x.stride / 16), kLow, kHigh));
-      acc[r] = fma(wm, mul(broadcast(scales[r * (x.stride / kGroup)]), sum), acc[r]);
+      const F32x16 sum = terms.template weighed<kHalf>(group, r);
+      for (int p = 0; p < kPanels; ++p) acc[p * kRows + r] = fma(wm[p], sum, acc[p * kRows + r]);
     }
   }
 }
@@ -131,13 +159,16 @@ BRIO_LANE_INLINE void read_ahead(const S& source) {
   for (int i = 0; i < kBytes; i += 64) prefetch(source.p + kReadAhead + i);
 }
 
-template <class S, int kRows>
-BRIO_LANE_INLINE void add_groups(S& source, const QuantizedRows& x, int begin, int end, F32x16 (&acc)[kRows]) {
+template <class S, int kRows, int kPanels, class Terms>
+BRIO_LANE_INLINE void add_groups(S (&source)[kPanels], const Terms& terms, const QuantizedRows& x, int begin, int end,
+                                 F32x16 (&acc)[kRows * kPanels]) {
   for (int group = begin; group < end; ++group) {
-    source.enter(group);
-    if constexpr (!kIsExpanded<S>) read_ahead(source);
-    add_half<S, kRows, 0>(source, x, group, acc);
-    if constexpr (S::kHalves == 2) add_half<S, kRows, 1>(source, x, group, acc);
+    for (int p = 0; p < kPanels; ++p) {
+      source[p].enter(group);
+      if constexpr (!kIsExpanded<S>) read_ahead(source[p]);
+    }
+    add_half<S, kRows, kPanels, 0>(source, terms, x, group, acc);
+    if constexpr (S::kHalves == 2) add_half<S, kRows, kPanels, 1>(source, terms, x, group, acc);
   }
 }
 
@@ -163,9 +194,9 @@ inline void direct_panel(const std::byte* panel, int groups, const QuantizedRows
                          const LinearOutput& out) {
   F32x16 acc[kRows];
   for (int r = 0; r < kRows; ++r) acc[r] = zero();
-  S source;
-  source.panel = panel;
-  add_groups<S, kRows>(source, x, 0, groups, acc);
+  S source[1];
+  source[0].panel = panel;
+  add_groups<S, kRows, 1>(source, SumTerms<S>{x}, x, 0, groups, acc);
   for (int r = 0; r < kRows; ++r) write_row(acc[r], row + r, p, out);
 }
 
@@ -221,6 +252,46 @@ inline void expand(const std::byte* panel, int begin, int end, typename Expanded
   }
 }
 
+// SumTerms of one row and a stretch, made once for all panels. Rows lie at a fixed distance: tiles have registers for few
+// addresses.
+template <class E>
+struct RowTerms {
+  float scales[kStretch];
+  int32_t starts[E::kOffset == 0 ? 1 : kStretch * E::kHalves];
+  float weighed[E::kHasMin ? kStretch * E::kHalves : 1];
+};
+template <class E>
+struct StretchTerms {
+  const RowTerms<E>* rows;
+  BRIO_LANE_INLINE float scale(int group, int r) const { return rows[r].scales[group % kStretch]; }
+  template <int kHalf>
+  BRIO_LANE_INLINE Ints start(int group, int r) const {
+    return broadcast_int(rows[r].starts[group % kStretch * E::kHalves + kHalf]);
+  }
+  template <int kHalf>
+  BRIO_LANE_INLINE F32x16 weighed(int group, int r) const {
+    return broadcast(rows[r].weighed[group % kStretch * E::kHalves + kHalf]);
+  }
+};
+
+// Of one row and groups [begin, end).
+template <class E>
+inline void make_terms(const QuantizedRows& x, int begin, int end, RowTerms<E>& out) {
+  const int16_t* sums = x.sums + begin * 2;
+  const float* scales = x.scales + begin;
+  for (int i = 0; i < end - begin; ++i) out.scales[i] = scales[i];
+  if (kHasStretchSums && E::kHalves == 1 && end - begin == kStretch) {
+    if constexpr (E::kOffset != 0) store_stretch_sums(sums, -E::kOffset, out.starts);
+    if constexpr (E::kHasMin) store_stretch_sums(sums, scales, out.weighed);
+    return;
+  }
+  for (int i = 0; i < (end - begin) * E::kHalves; ++i) {
+    const int sum = E::kHalves == 1 ? sums[i * 2] + sums[i * 2 + 1] : sums[i];
+    if constexpr (E::kOffset != 0) out.starts[i] = -E::kOffset * sum;
+    if constexpr (E::kHasMin) out.weighed[i] = scales[i / E::kHalves] * static_cast<float>(sum);
+  }
+}
+
 // The stretch [begin, end) of the panels under way, and where the sums of their rows are kept.
 template <class E>
 struct StretchTask {
@@ -229,26 +300,32 @@ struct StretchTask {
   int begin;
   int end;
   float (*sums)[kMaxBlockRows][kPanelRows];  // [panels]
+  const RowTerms<E>* terms;                   // [rows]
 };
 
 // Adds the stretch to the sums of kRows rows, from `row` of the block on; x is that row.
 template <class E, int kRows>
 inline void stretch_rows(const StretchTask<E>& task, const QuantizedRows& x, int row) {
   alignas(64) int16_t wide_x[kWide<E::kBits> ? kRows : 1][kStretch * kGroup];
-  E source;
   if constexpr (kWide<E::kBits>) {
     for (int r = 0; r < kRows; ++r) {
       Wide<E::kBits>::widen(x.values + r * x.stride + task.begin * kGroup, (task.end - task.begin) * kGroup, wide_x[r]);
     }
-    source.wide_x = wide_x[0];
   }
-  for (int p = 0; p < task.panels; ++p) {
-    float(*sums)[kPanelRows] = task.sums[p] + row;
-    source.stretch = task.stretches + p;
-    F32x16 acc[kRows];
-    for (int r = 0; r < kRows; ++r) acc[r] = task.begin == 0 ? zero() : load(sums[r]);
-    add_groups<E, kRows>(source, x, task.begin, task.end, acc);
-    for (int r = 0; r < kRows; ++r) store(sums[r], acc[r]);
+  const StretchTerms<E> terms = {task.terms + row};
+  for (int first = 0; first < task.panels; first += kStretchPanels) {
+    E source[kStretchPanels];
+    F32x16 acc[kStretchPanels * kRows];
+    for (int i = 0; i < kStretchPanels; ++i) {
+      const int p = first + i < task.panels ? first + i : first;  // a panel without a neighbour is its own
+      source[i].stretch = task.stretches + p;
+      if constexpr (kWide<E::kBits>) source[i].wide_x = wide_x[0];
+      for (int r = 0; r < kRows; ++r) acc[i * kRows + r] = task.begin == 0 ? zero() : load(task.sums[p][row + r]);
+    }
+    add_groups<E, kRows, kStretchPanels>(source, terms, x, task.begin, task.end, acc);
+    for (int i = 0; i < kStretchPanels && first + i < task.panels; ++i) {
+      for (int r = 0; r < kRows; ++r) store(task.sums[first + i][row + r], acc[i * kRows + r]);
+    }
   }
 }
 
@@ -274,12 +351,14 @@ inline void expanded_panels(const std::byte* panel, int panels, int groups, cons
                             float (*sums)[kMaxBlockRows][kPanelRows]) {
   using E = ExpandedOf<S>;
   typename E::Stretch stretches[kPanelsAtOnce];
-  const int tiles = (num_rows + kTileRows - 1) / kTileRows;
+  RowTerms<E> terms[kMaxBlockRows];
+  const int tiles = (num_rows + kStretchRows - 1) / kStretchRows;
   const int64_t bytes = groups_bytes(S::kWhere, groups);
   for (int begin = 0; begin < groups; begin += kStretch) {
     const int end = begin + kStretch < groups ? begin + kStretch : groups;
     for (int p = 0; p < panels; ++p) expand<S>(panel + p * bytes, begin, end, stretches[p]);
-    const StretchTask<E> task = {stretches, panels, begin, end, sums};
+    for (int r = 0; r < num_rows; ++r) make_terms<E>(rows_from(x, r), begin, end, terms[r]);
+    const StretchTask<E> task = {stretches, panels, begin, end, sums, terms};
     const std::byte* next = panel + panels * bytes;
     const int64_t next_begin = panels * bytes * begin / groups / 64 * 64;
     const int64_t next_end = panels * bytes * end / groups / 64 * 64;
@@ -287,7 +366,7 @@ inline void expanded_panels(const std::byte* panel, int panels, int groups, cons
       const int row = num_rows * tile / tiles;
       const int rows = num_rows * (tile + 1) / tiles - row;
       prefetch_part(next + next_begin, next + next_end, tile, tiles);
-      stretch_tile<E, kTileRows>(rows, task, rows_from(x, row), row);
+      stretch_tile<E, kStretchRows>(rows, task, rows_from(x, row), row);
     }
   }
 }
@@ -300,7 +379,7 @@ inline int block_rows(int groups) {
 
 template <class S>
 inline void linear(const PanelRange& w, int k, const LinearInput& x, int num_rows, const LinearOutput& out) {
-  if (num_rows <= kDirectRows) return direct<S>(w, k, x.s8, num_rows, out);
+  if (num_rows <= (S::kHasMin ? kDirectRowsWithMin : kDirectRows)) return direct<S>(w, k, x.s8, num_rows, out);
   const int groups = padded_k(k) / kGroup;
   const int64_t bytes = groups_bytes(S::kWhere, groups);
   const int64_t blocks = (num_rows + block_rows(groups) - 1) / block_rows(groups);

@@ -27,6 +27,11 @@ inline constexpr int kByteBias = 0;
 inline constexpr bool kWidensBytes = true;
 // 4 rows: 8 s16 accumulators, 2 lines, a broadcast and a product in 16 registers.
 inline constexpr int kTileRows = 4;
+inline constexpr int kStretchRows = 4;
+inline constexpr int kStretchPanels = 1;
+inline constexpr int kPanelsAtOnce = 2;
+inline constexpr int kDirectRows = 8;
+inline constexpr int kDirectRowsWithMin = 8;
 inline constexpr int kFloatTileRows = 6;
 template <int kBits>
 inline constexpr int kSpan = kBits <= 4   ? 8
@@ -105,8 +110,24 @@ BRIO_LANE_INLINE Ints weighted_pair(const int16_t* sums, int low, int high) {
   const __m256i v = _mm256_madd_epi16(_mm256_set1_epi32(pair), weights);
   return {v, v};
 }
+BRIO_LANE_INLINE Ints broadcast_int(int32_t x) {
+  return {_mm256_set1_epi32(x), _mm256_set1_epi32(x)};
+}
 BRIO_LANE_INLINE F32x16 to_f32(Ints v) {
   return {_mm256_cvtepi32_ps(v.lo), _mm256_cvtepi32_ps(v.hi)};
+}
+
+// Of 8 groups of 32 k: the sum of x times a factor, and times the scales, from the sums of 16 k.
+inline constexpr bool kHasStretchSums = true;
+BRIO_LANE_INLINE void store_stretch_sums(const int16_t* sums, int factor, int32_t* out) {
+  const __m256i v = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(sums));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(out),
+                      _mm256_madd_epi16(v, _mm256_set1_epi16(static_cast<int16_t>(factor))));
+}
+BRIO_LANE_INLINE void store_stretch_sums(const int16_t* sums, const float* scales, float* out) {
+  const __m256i v = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(sums));
+  const __m256 sum = _mm256_cvtepi32_ps(_mm256_madd_epi16(v, _mm256_set1_epi16(1)));
+  _mm256_storeu_ps(out, _mm256_mul_ps(_mm256_loadu_ps(scales), sum));
 }
 
 BRIO_LANE_INLINE Quad broadcast_quad(const int8_t* x) {

@@ -23,6 +23,13 @@ template <int kBits>
 struct Wide;
 // 8 rows: 8 integer and 8 float accumulators; vpdpbusd has latency 4 and throughput 1, so 8 chains are more than enough.
 inline constexpr int kTileRows = 8;
+// Expanded codes: 12 chains again, and a broadcast of x serves two panels, as loads would else bound the tile.
+inline constexpr int kStretchRows = 6;
+inline constexpr int kStretchPanels = 2;
+inline constexpr int kPanelsAtOnce = 4;
+// Scales and mins of K-quants take as long to decode as 32 k take to multiply by two rows: expanded once for six and more.
+inline constexpr int kDirectRows = 8;
+inline constexpr int kDirectRowsWithMin = 5;
 inline constexpr int kFloatTileRows = 8;
 template <int kBits>
 inline constexpr int kSpan = 8;
@@ -90,8 +97,24 @@ BRIO_LANE_INLINE Ints weighted_pair(const int16_t* sums, int low, int high) {
   const int weights = (low & 0xFFFF) | static_cast<int>(static_cast<unsigned>(high) << 16);
   return {_mm512_madd_epi16(_mm512_set1_epi32(pair), _mm512_set1_epi32(weights))};
 }
+BRIO_LANE_INLINE Ints broadcast_int(int32_t x) {
+  return {_mm512_set1_epi32(x)};
+}
 BRIO_LANE_INLINE F32x16 to_f32(Ints v) {
   return {_mm512_cvtepi32_ps(v.v)};
+}
+
+// Of 8 groups of 32 k: the sum of x times a factor, and times the scales, from the sums of 16 k.
+inline constexpr bool kHasStretchSums = true;
+BRIO_LANE_INLINE void store_stretch_sums(const int16_t* sums, int factor, int32_t* out) {
+  const __m256i v = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(sums));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(out),
+                      _mm256_madd_epi16(v, _mm256_set1_epi16(static_cast<int16_t>(factor))));
+}
+BRIO_LANE_INLINE void store_stretch_sums(const int16_t* sums, const float* scales, float* out) {
+  const __m256i v = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(sums));
+  const __m256 sum = _mm256_cvtepi32_ps(_mm256_madd_epi16(v, _mm256_set1_epi16(1)));
+  _mm256_storeu_ps(out, _mm256_mul_ps(_mm256_loadu_ps(scales), sum));
 }
 
 BRIO_LANE_INLINE Quad broadcast_quad(const int8_t* x) {

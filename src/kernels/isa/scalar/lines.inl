@@ -22,6 +22,11 @@ inline constexpr bool kWidensBytes = false;
 template <int kBits>
 struct Wide;
 inline constexpr int kTileRows = 1;
+inline constexpr int kStretchRows = 1;
+inline constexpr int kStretchPanels = 1;
+inline constexpr int kPanelsAtOnce = 2;
+inline constexpr int kDirectRows = 8;
+inline constexpr int kDirectRowsWithMin = 8;
 inline constexpr int kFloatTileRows = 1;
 template <int kBits>
 inline constexpr int kSpan = 8;
@@ -96,9 +101,16 @@ BRIO_LANE_INLINE Ints no_ints() {
 BRIO_LANE_INLINE Ints weighted_pair(const int16_t* sums, int low, int high) {
   BRIO_EACH(Ints, lane, 16, sums[0] * low + sums[1] * high);
 }
+BRIO_LANE_INLINE Ints broadcast_int(int32_t x) {
+  BRIO_EACH(Ints, lane, 16, x);
+}
 BRIO_LANE_INLINE F32x16 to_f32(Ints v) {
   BRIO_EACH(F32x16, lane, 16, static_cast<float>(v.lane[i]));
 }
+
+inline constexpr bool kHasStretchSums = false;
+void store_stretch_sums(const int16_t* sums, int factor, int32_t* out);
+void store_stretch_sums(const int16_t* sums, const float* scales, float* out);
 
 BRIO_LANE_INLINE Quad broadcast_quad(const int8_t* x) {
   BRIO_EACH(Quad, value, 4, x[i]);
