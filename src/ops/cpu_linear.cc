@@ -42,15 +42,18 @@ Panels panels_of(const kernels::KernelTable& table, const Weight& weight) {
 }
 
 // Panels that a thread claims at a time: about kChunkBytes of weights, so that a claim costs nothing beside them, but
-// at least kChunksPerThread claims a thread, so that a slow or late thread is not waited for.
+// at least kChunksPerThread claims a thread, so that a slow or late thread is not waited for. Kernels take up to four panels
+// together: a chunk is a multiple of that where it is larger.
 constexpr int64_t kChunkBytes = 128 * 1024;
 constexpr int kChunksPerThread = 6;
+constexpr int kPanelsTogether = 4;
 
 int panels_per_chunk(const Weight& weight, int num_threads) {
   const int panels = kernels::num_panels(weight.rows());
   const int64_t bytes = panel_bytes(weight);
   const int64_t fair = panels / (num_threads * kChunksPerThread);
-  return static_cast<int>(std::max<int64_t>(1, std::min(fair, kChunkBytes / bytes)));
+  const int64_t chunk = std::max<int64_t>(1, std::min(fair, kChunkBytes / bytes));
+  return static_cast<int>(chunk < kPanelsTogether ? chunk : chunk / kPanelsTogether * kPanelsTogether);
 }
 
 void check_input(const Activation& in, int num_rows, const Weight& weight) {
@@ -154,8 +157,8 @@ void run_chunk(std::span<const LinearPlan> plans, int chunk, const Activation::S
 }
 
 // Gated layers are finished 32 columns (two panels) at a time or a multiple, in tiles of rows x columns of this many
-// fp32 for the gate and as many for the up projection: 32 KiB together.
-constexpr int kTileElements = 4096;
+// fp32 for the gate and as many for the up projection: 64 KiB together, four panels of 128 rows.
+constexpr int kTileElements = 8192;
 constexpr int kTileMostRows = 128;
 constexpr int kUnit = 2;  // panels in 32 columns
 
