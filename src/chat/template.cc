@@ -14,6 +14,7 @@ constexpr size_t kMaxSourceBytes = size_t{1} << 20;  // the longest real templat
 
 struct Template::Parsed {
   std::string name;
+  std::string source;
   Block block;
 };
 
@@ -24,7 +25,12 @@ Result<Template> Template::parse(std::string_view source, std::string name) {
   auto parsed = std::make_shared<Parsed>();
   BRIO_TRY(parsed->block, parse_template(normalise_newlines(source), name));
   parsed->name = std::move(name);
+  parsed->source = source;
   return Template(std::move(parsed));
+}
+
+std::string_view Template::source() const {
+  return parsed_->source;
 }
 
 Result<std::vector<tokenizer::TextPiece>> Template::render(const boost::json::object& context,

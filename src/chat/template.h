@@ -43,6 +43,8 @@ class Template {
   // At most 1 MiB of source. Errors (kInvalidFile) name `name`, line and column.
   static Result<Template> parse(std::string_view source, std::string name = "chat template");
 
+  std::string_view source() const;
+
   // context: messages, tools, documents, add_generation_prompt, bos_token, eos_token and whatever else the template
   // reads. As in transformers, tools and documents should be present and null when there are none. now: what
   // strftime_now formats. Errors (kInvalidArgument): raise_exception gives the template's message as it stands, others
