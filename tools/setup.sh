@@ -81,5 +81,9 @@ make_venv() {  # build/venv with the exact versions of tests/requirements.txt; a
   "$python" -m venv build/venv || die "cannot make build/venv"
   build/venv/bin/python -m pip install --quiet --disable-pip-version-check --no-input -r tests/requirements.txt ||
     die "pip could not install tests/requirements.txt"
+  # Source packages that bring test data along: jsonschema has the JSON-Schema-Test-Suite.
+  build/venv/bin/python -m pip download --quiet --disable-pip-version-check --no-input --no-deps --no-binary jsonschema \
+    --dest build/venv/sources "$(grep '^jsonschema==' tests/requirements.txt)" ||
+    die "pip could not download the source of jsonschema"
   cp tests/requirements.txt "$stamp"
 }
