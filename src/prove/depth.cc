@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/attention.h"
 #include "prove/texts.h"
 
 namespace brio::prove {
@@ -21,7 +22,9 @@ Result<Material> make_material(const Depth& depth, TracedModel& model, uint64_t 
   TextOptions texts;
   texts.count = depth.texts;
   texts.most_tokens = depth.most_tokens;
-  texts.longest = std::min(depth.longest, config.context - std::max(depth.most_tokens, kLongAnswer) - 1);
+  const int longest = config.context - std::max(depth.most_tokens, kLongAnswer) - 1;
+  texts.longest = std::min(depth.longest, longest);
+  texts.past_split = longest > kernels::kSplitTokens ? depth.past_split : 0;
   texts.vocab = config.vocab;
   texts.seed = seed;
   if (texts.longest < kShortestLongest) {

@@ -19,10 +19,11 @@ struct Depth {
   int most_visits = 0;  // of a run
   int runs = 0;         // of a row
   int most_rows = 0;    // of a step
+  int past_split = 0;   // texts, beside the longest
 };
-inline constexpr Depth kQuick = {"quick", 16, 100, 6, 4, 2, 64};
-inline constexpr Depth kUsual = {"usual", 24, 260, 10, 8, 6, 256};
-inline constexpr Depth kFull = {"full", 48, 520, 16, 16, 24, 512};
+inline constexpr Depth kQuick = {"quick", 16, 100, 6, 4, 2, 64, 2};
+inline constexpr Depth kUsual = {"usual", 24, 260, 10, 8, 6, 256, 2};
+inline constexpr Depth kFull = {"full", 48, 520, 16, 16, 24, 512, 0};
 
 // What a model is built with to be proved that deep.
 model::Limits limits_of(const Depth& depth);

@@ -64,7 +64,8 @@ std::vector<Text> make_texts(const TextOptions& options, std::span<const int32_t
     const size_t count = lengths.size();
     const size_t from = static_cast<size_t>(i) * count / static_cast<size_t>(options.count);
     const size_t to = std::max(from + 1, static_cast<size_t>(i + 1) * count / static_cast<size_t>(options.count));
-    const int length = lengths[from + rng.below(static_cast<uint32_t>(to - from))];
+    int length = lengths[from + rng.below(static_cast<uint32_t>(to - from))];
+    if (i >= options.count - options.past_split) length = kernels::kSplitTokens + 1;
     if (i % 2 == 0 && static_cast<size_t>(length) <= real.size()) {
       const uint32_t begin = rng.below(static_cast<uint32_t>(real.size() - static_cast<size_t>(length) + 1));
       text.prompt.assign(real.begin() + begin, real.begin() + begin + length);

@@ -20,6 +20,7 @@ inline constexpr int kLongAnswer = 40;
 struct TextOptions {
   int count = 24;
   int longest = 140;  // prompt
+  int past_split = 0;  // so many texts, the last ones, reach into attention's second split of tokens, whatever `longest` is
   int most_tokens = 12;
   int vocab = 0;
   uint64_t seed = 1;

@@ -1,8 +1,10 @@
 """A real `brio serve` for a test or a soak: started on a free port, stopped at the end."""
 
+import contextlib
 import json
 import os
 import pathlib
+import random
 import re
 import signal
 import socket
@@ -34,9 +36,13 @@ def limited(command, *limits):
 
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """Nobody listens on it, and no client gets it for an outgoing connection while its server is away."""
+    first = int(pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    while True:
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            port = random.randrange(min(10000, first - 1000), first)
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 class BrioServer:
@@ -57,8 +63,8 @@ class BrioServer:
         if not self._listening.wait(60):
             self.kill()
             raise RuntimeError("no address within 60 s:\n" + "".join(self.output))
-        if self.process.poll() is not None:
-            raise RuntimeError("the server ended at once:\n" + "".join(self.output))
+        if not hasattr(self, "port"):  # the output has ended without it
+            raise RuntimeError(f"the server ended at once, exit code {self.process.wait(60)}:\n" + "".join(self.output))
 
     def _read(self):
         for line in self.process.stdout:
