@@ -14,6 +14,7 @@
 //   Wide<8>   where kWidensBytes: many rows multiply 8-bit codes as s16. store(two_lines, line): k0 and k1 of each lane, then
 //             k2 and k3; widen(x, count, out): activations; total = multiply_add(total, line, broadcast_pair(x)): exact
 //   kTileRows, kFloatTileRows  activation rows that share a line, a vector of float weights, in registers
+//   kStreams  panels that one row reads side by side
 //   kStretchRows, kStretchPanels  activation rows and panels of a tile of expanded codes; kPanelsAtOnce panels are expanded
 //   kDirectRows, kDirectRowsWithMin  up to so many rows codes are multiplied as they are decoded
 // and for activations

@@ -41,19 +41,21 @@ Panels panels_of(const kernels::KernelTable& table, const Weight& weight) {
           weight.input_form() == tensor::InputForms::kS8};
 }
 
-// Panels that a thread claims at a time: about kChunkBytes of weights, so that a claim costs nothing beside them, but
-// at least kChunksPerThread claims a thread, so that a slow or late thread is not waited for. Kernels take up to four panels
-// together: a chunk is a multiple of that where it is larger.
-constexpr int64_t kChunkBytes = 128 * 1024;
-constexpr int kChunksPerThread = 6;
+// Where the parts that threads claim one after the other begin, and the end: each a share of what is left, so that the first
+// are long streams and the last are small, and a slow or late thread is not waited for. Kernels take up to four panels
+// together: parts are multiples of that, unless there would be too few.
 constexpr int kPanelsTogether = 4;
+constexpr int kLeastPartsPerThread = 6;
 
-int panels_per_chunk(const Weight& weight, int num_threads) {
-  const int panels = kernels::num_panels(weight.rows());
-  const int64_t bytes = panel_bytes(weight);
-  const int64_t fair = panels / (num_threads * kChunksPerThread);
-  const int64_t chunk = std::max<int64_t>(1, std::min(fair, kChunkBytes / bytes));
-  return static_cast<int>(chunk < kPanelsTogether ? chunk : chunk / kPanelsTogether * kPanelsTogether);
+std::vector<int> parts_of(int count, int num_threads, int together = kPanelsTogether) {
+  const int least = std::clamp(count / (num_threads * kLeastPartsPerThread), 1, together);
+  std::vector<int> parts = {0};
+  while (parts.back() < count) {
+    const int left = count - parts.back();
+    const int share = std::max(left / (2 * num_threads), least);
+    parts.push_back(parts.back() + std::min(share < together ? share : share / together * together, left));
+  }
+  return parts;
 }
 
 void check_input(const Activation& in, int num_rows, const Weight& weight) {
@@ -68,12 +70,12 @@ void check_input(const Activation& in, int num_rows, const Weight& weight) {
              "the activation lacks the form that its consumer reads");
 }
 
-// One task and the panels that are claimed together.
+// One task and the parts of its panels.
 struct LinearPlan {
   Panels panels;
-  int panels_per_chunk = 1;
+  std::vector<int> parts;
   kernels::LinearOutput out;
-  int num_chunks() const { return (panels.count + panels_per_chunk - 1) / panels_per_chunk; }
+  int num_parts() const { return static_cast<int>(parts.size()) - 1; }
 };
 
 LinearPlan plan_task(const kernels::KernelTable& table, const LinearTask& task, int num_rows, int num_threads) {
@@ -82,9 +84,10 @@ LinearPlan plan_task(const kernels::KernelTable& table, const LinearTask& task, 
                  (task.bias == nullptr || task.bias->size() == weight.rows()),
              "linear of {} x {} into {} of {} columns", weight.rows(), weight.cols(), num_rows, task.y->width());
   const Rows::Storage& y = *task.y->storage();
+  const Panels panels = panels_of(table, weight);
   return {
-      panels_of(table, weight),
-      panels_per_chunk(weight, num_threads),
+      panels,
+      parts_of(panels.count, num_threads),
       {y.data, y.stride, task.bias == nullptr ? nullptr : task.bias->values().data(),
        task.store == Store::kAdd ? kernels::Write::kAdd : kernels::Write::kReplace, static_cast<int>(weight.rows())}};
 }
@@ -145,14 +148,14 @@ void project(const Panels& p, const Activation::Storage& in, int row, int num_ro
   }
 }
 
-void run_chunk(std::span<const LinearPlan> plans, int chunk, const Activation::Storage& in, int num_rows) {
+void run_part(std::span<const LinearPlan> plans, int part, const Activation::Storage& in, int num_rows) {
   for (const LinearPlan& plan : plans) {
-    if (chunk < plan.num_chunks()) {
-      const int begin = chunk * plan.panels_per_chunk;
-      const int count = std::min(plan.panels_per_chunk, plan.panels.count - begin);
+    if (part < plan.num_parts()) {
+      const int begin = plan.parts[static_cast<size_t>(part)];
+      const int count = plan.parts[static_cast<size_t>(part) + 1] - begin;
       return project(plan.panels.part(begin, count), in, 0, num_rows, columns_from(plan.out, begin * kPanelRows));
     }
-    chunk -= plan.num_chunks();
+    part -= plan.num_parts();
   }
 }
 
@@ -211,14 +214,14 @@ void CpuOps::embed(const Weight& table, std::span<const Row> rows, float scale, 
 void CpuOps::linear(const Activation& in, int num_rows, std::span<const LinearTask> tasks) {
   if (num_rows == 0) return;
   std::vector<LinearPlan> plans;
-  int num_chunks = 0;
+  int num_parts = 0;
   for (const LinearTask& task : tasks) {
     check_input(in, num_rows, *task.weight);
     plans.push_back(plan_task(kernels_, task, num_rows, pool_.num_threads()));
-    num_chunks += plans.back().num_chunks();
+    num_parts += plans.back().num_parts();
   }
-  pool_.parallel_for(num_chunks, 1, [&](int begin, int end) {
-    for (int chunk = begin; chunk < end; ++chunk) run_chunk(plans, chunk, *in.storage(), num_rows);
+  pool_.parallel_for(num_parts, 1, [&](int begin, int end) {
+    for (int part = begin; part < end; ++part) run_part(plans, part, *in.storage(), num_rows);
   });
   weight_passes_.fetch_add(static_cast<int64_t>(tasks.size()), std::memory_order_relaxed);
 }
@@ -238,12 +241,14 @@ void CpuOps::gated_linear(const Activation& in, int num_rows, const Weight& gate
   const int row_tiles = (num_rows + kTileMostRows - 1) / kTileMostRows;
   const int tile_rows = (num_rows + row_tiles - 1) / row_tiles;
   const int tile_units = std::max(1, kTileElements / (tile_rows * kUnit * kPanelRows));
-  const int chunk = std::max(1, panels_per_chunk(gate, pool_.num_threads()) / kUnit);
-  pool_.parallel_for(units, chunk, [&](int begin, int end) {
+  const std::vector<int> parts = parts_of(units, pool_.num_threads(), kPanelsTogether / kUnit);
+  pool_.parallel_for(static_cast<int>(parts.size()) - 1, 1, [&](int part, int end_part) {
+    const int first = parts[static_cast<size_t>(part)];
+    const int last = parts[static_cast<size_t>(end_part)];
     for (int row = 0; row < num_rows; row += tile_rows) {
-      for (int unit = begin; unit < end; unit += tile_units) {
-        const int last = std::min(std::min(unit + tile_units, end) * kUnit, num_panels);
-        gated_tile(plan, kernels_.quantize, *in.storage(), row, std::min(tile_rows, num_rows - row), unit * kUnit, last,
+      for (int unit = first; unit < last; unit += tile_units) {
+        const int end = std::min(std::min(unit + tile_units, last) * kUnit, num_panels);
+        gated_tile(plan, kernels_.quantize, *in.storage(), row, std::min(tile_rows, num_rows - row), unit * kUnit, end,
                    *out.storage());
       }
     }

@@ -27,6 +27,7 @@ inline constexpr int kByteBias = 0;
 inline constexpr bool kWidensBytes = true;
 // 4 rows: 8 s16 accumulators, 2 lines, a broadcast and a product in 16 registers.
 inline constexpr int kTileRows = 4;
+inline constexpr int kStreams = 1;
 inline constexpr int kStretchRows = 4;
 inline constexpr int kStretchPanels = 1;
 inline constexpr int kPanelsAtOnce = 2;

@@ -23,6 +23,7 @@ template <int kBits>
 struct Wide;
 // 8 rows: 8 integer and 8 float accumulators; vpdpbusd has latency 4 and throughput 1, so 8 chains are more than enough.
 inline constexpr int kTileRows = 8;
+inline constexpr int kStreams = 4;
 // Expanded codes: 12 chains again, and a broadcast of x serves two panels, as loads would else bound the tile.
 inline constexpr int kStretchRows = 6;
 inline constexpr int kStretchPanels = 2;

@@ -22,6 +22,7 @@ inline constexpr bool kWidensBytes = false;
 template <int kBits>
 struct Wide;
 inline constexpr int kTileRows = 1;
+inline constexpr int kStreams = 1;
 inline constexpr int kStretchRows = 1;
 inline constexpr int kStretchPanels = 1;
 inline constexpr int kPanelsAtOnce = 2;
