@@ -45,7 +45,7 @@ Panels panels_of(const kernels::KernelTable& table, const Weight& weight) {
 // are long streams and the last are small, and a slow or late thread is not waited for. Kernels take up to four panels
 // together: parts are multiples of that, unless there would be too few.
 constexpr int kPanelsTogether = 4;
-constexpr int kLeastPartsPerThread = 6;
+constexpr int kLeastPartsPerThread = 2;
 
 std::vector<int> parts_of(int count, int num_threads, int together = kPanelsTogether) {
   const int least = std::clamp(count / (num_threads * kLeastPartsPerThread), 1, together);
