@@ -119,8 +119,12 @@ TEST(ToolCalls, WithoutItsMarkerACallCountsWhereItsFunctionIsOffered) {
             (Answer{"\n" + kOther, "", {{"add", R"({"a": 1})"}, {"add", R"({"a": 1})"}}}));
   EXPECT_EQ(read({"llama3"}, "<|python_tag|>" + kOther), (Answer{"", "", {{"other", R"({"a": 1})"}}}));
   EXPECT_EQ(read({"llama3"}, "So: " + kAdd), (Answer{"So: " + kAdd, "", {}})) << "only where the answer begins with it";
-  EXPECT_EQ(read({"json"}, "[" + kAdd + ", " + kOther + "]\n"),
-            (Answer{"", "", {{"add", R"({"a": 1})"}, {"other", R"({"a": 1})"}}}));
+  for (const ToolFormat& format : tool_formats()) {
+    EXPECT_EQ(read({std::string(format.name)}, kAdd + "\n" + kAdd),
+              (Answer{"", "", {{"add", R"({"a": 1})"}, {"add", R"({"a": 1})"}}}));
+    EXPECT_EQ(read({std::string(format.name)}, "[" + kAdd + ", " + kOther + "]\n"),
+              (Answer{"", "", {{"add", R"({"a": 1})"}, {"other", R"({"a": 1})"}}}));
+  }
   EXPECT_EQ(read({"json"}, "Here:\n```json\n" + kAdd + "\n```\n"), (Answer{"Here:", "", {{"add", R"({"a": 1})"}}}));
   EXPECT_EQ(read({"json"}, "Here:\n```json\n" + kOther + "\n```\n"),
             (Answer{"Here:\n```json\n" + kOther + "\n```\n", "", {}}));

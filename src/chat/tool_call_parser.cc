@@ -60,7 +60,7 @@ bool ToolCallParser::start() {
   const size_t begin = rest().find_first_not_of(kSpace);
   if (begin == std::string_view::npos) return false;
   const char first = rest()[begin];
-  if (format_.without_marker && (first == '{' || first == '[')) {
+  if (first == '{' || first == '[') {
     begin_head(begin, nullptr);
   } else {
     state_ = State::kText;
@@ -195,7 +195,7 @@ bool ToolCallParser::between(Pieces& out) {
     return true;
   }
   if (begins_closer(in) || begins_marker(in)) return false;
-  if ((format_.without_marker || in_list_) && in[0] == '{') {
+  if (in[0] == '{') {
     begin_head(gap, nullptr);
   } else {
     state_ = State::kText;

@@ -96,6 +96,7 @@ constexpr std::string_view kCallBegin = "<｜tool▁call▁begin｜>";
 constexpr std::string_view kDeepseekInner[] = {"<｜tool▁sep｜>"};
 
 Match read_deepseek_head(std::string_view marker, std::string_view text, CallHead& out) {
+  if (marker.empty()) return read_json_head(marker, text, out);
   PartialReader in(text);
   in.skip_space();
   if (marker == kCallsBegin) BRIO_READ(in.literal(kCallBegin));
@@ -119,23 +120,24 @@ Match read_deepseek_head(std::string_view marker, std::string_view text, CallHea
 // ---- the families ----
 
 constexpr CallMarker kHermesMarkers[] = {{"<tool_call>"}, {"```json", true}};
-constexpr std::string_view kHermesClosers[] = {"</tool_call>", "```"};
+constexpr std::string_view kHermesClosers[] = {"</tool_call>", "```", "]"};
 constexpr CallMarker kLlamaMarkers[] = {{"<|python_tag|>"}};
+constexpr std::string_view kLlamaClosers[] = {"]"};
 constexpr CallMarker kMistralMarkers[] = {{"[TOOL_CALLS]"}};
 constexpr std::string_view kMistralClosers[] = {"]"};
 constexpr std::string_view kMistralInner[] = {"[CALL_ID]", "[ARGS]"};
 constexpr CallMarker kDeepseekMarkers[] = {{kCallsBegin}, {kCallBegin}};
-constexpr std::string_view kDeepseekClosers[] = {"```", "<｜tool▁call▁end｜>", "<｜tool▁calls▁end｜>"};
+constexpr std::string_view kDeepseekClosers[] = {"```", "<｜tool▁call▁end｜>", "<｜tool▁calls▁end｜>", "]"};
 constexpr CallMarker kJsonMarkers[] = {{"```tool_code"}, {"```tool_call"}, {"```json", true}};
 constexpr std::string_view kJsonClosers[] = {"```", "]"};
 
 // A brace among the separators: small models close an object once too often.
 constexpr ToolFormat kFormats[] = {
-    {"hermes", kHermesMarkers, kHermesClosers, {}, "}", read_json_head, true, true},
-    {"llama3", kLlamaMarkers, {}, {}, "};,", read_json_head, true, false},
-    {"mistral", kMistralMarkers, kMistralClosers, kMistralInner, "},", read_mistral_head, false, false},
-    {"deepseek", kDeepseekMarkers, kDeepseekClosers, kDeepseekInner, "}", read_deepseek_head, false, false},
-    {"json", kJsonMarkers, kJsonClosers, {}, "};,", read_json_head, true, true},
+    {"hermes", kHermesMarkers, kHermesClosers, {}, "},", read_json_head, true},
+    {"llama3", kLlamaMarkers, kLlamaClosers, {}, "};,", read_json_head, false},
+    {"mistral", kMistralMarkers, kMistralClosers, kMistralInner, "},", read_mistral_head, false},
+    {"deepseek", kDeepseekMarkers, kDeepseekClosers, kDeepseekInner, "},", read_deepseek_head, false},
+    {"json", kJsonMarkers, kJsonClosers, {}, "};,", read_json_head, true},
 };
 
 // Spellings of other servers.

@@ -9,8 +9,8 @@
 //   json      {"name": ..., "parameters": {...}}, one or more, also in a ```json or ```tool_code fence: Gemma and every
 //             template that knows no tools; they are described in the system message then (tool_prompt.h)
 //
-// Every JSON family takes "arguments" and "parameters" for the same. A call without its marker counts where the answer
-// begins with it and its function has been offered.
+// "arguments" and "parameters" are the same to all. A JSON object counts as a call without any marker, too, where the answer
+// begins with it or it follows a call, and its function has been offered.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +48,6 @@ struct ToolFormat {
   std::span<const std::string_view> inner;  // other markers within calls
   std::string_view separators;  // single characters between calls: not shown where a call or a closer follows
   ReadCallHead read_head = nullptr;
-  bool without_marker = false;  // a call may begin the answer as it is, and follow another one
   bool newline_before = false;  // templates write a newline between text and the first marker
 };
 

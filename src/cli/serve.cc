@@ -72,6 +72,10 @@ void print_serving(const server::Serving& serving) {
                                                        : " (what the model was trained for)"));
   line("--kv-memory", fmt::format("{} (this process may use {})", format_bytes(serving.stats.kv_bytes),
                                   format_bytes(serving.memory_limit_bytes)));
+  if (model.chat_template) {
+    line("chat", fmt::format("tool calls: {} · reasoning: {}", model.output.tools ? model.output.tools->name : "none",
+                             model.output.reasoning ? model.output.reasoning->name : "none"));
+  }
   line("url", serving.url + "/v1");
   const bool chat = model.chat_template.has_value();
   page += fmt::format("\ncurl {}/v1/{} -H 'Content-Type: application/json' \\\n  -d '{}'\n\n", serving.url,
@@ -124,6 +128,18 @@ void add_capacity_flags(CLI::App& command, Flags& flags) {
       ->capture_default_str();
 }
 
+void add_parser_flags(CLI::App& command, server::LoadOptions& load) {
+  command
+      .add_option("--tool-parser,--tool-call-parser", load.tool_parser,
+                  "How the model writes tool calls: auto (by its chat template), none, hermes, llama3, mistral, "
+                  "deepseek, json")
+      ->capture_default_str();
+  command
+      .add_option("--reasoning-parser", load.reasoning_parser,
+                  "How it marks reasoning: auto (by its chat template), none, think, mistral")
+      ->capture_default_str();
+}
+
 void add_batching_flags(CLI::App& command, Flags& flags) {
   engine::EngineOptions& engine = flags.serve.engine;
   command
@@ -168,6 +184,7 @@ void add_serve_command(CLI::App& app, int& exit_code) {
       ->allow_extra_args(false);
   add_capacity_flags(*command, *flags);
   add_batching_flags(*command, *flags);
+  add_parser_flags(*command, flags->serve.load);
   command->add_option("--drain-timeout", flags->drain_seconds, "Seconds that requests under way may take after SIGTERM")
       ->check(CLI::Range(0, INT_MAX))
       ->capture_default_str();

@@ -159,7 +159,8 @@ std::unique_ptr<Request> Engine::State::make_request(GenerateRequest&& spec, std
   request->timeline.arrival =
       request->spec.arrival == TimePoint{} ? request->timeline.queued : std::exchange(request->spec.arrival, {});
 
-  auto sequence = std::make_unique<Sequence>(Sequence{.text = TextStream(tokenizer, request->spec.stop)});
+  auto sequence = std::make_unique<Sequence>(
+      Sequence{.text = TextStream(tokenizer, request->spec.stop, request->spec.shown_tokens)});
   sequence->request = request.get();
   sequence->fan_out = request->spec.n;
   sequence->tokens = std::move(request->spec.prompt);

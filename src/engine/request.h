@@ -41,9 +41,10 @@ struct GenerateRequest {
   int min_tokens = 0;             // until then end-of-generation and stop token ids cannot be sampled
   std::vector<std::string> stop;  // the text ends before the first of these; never part of the output
   std::vector<int32_t> stop_token_ids;
-  bool ignore_eos = false;   // end-of-generation tokens are ordinary tokens
-  int prompt_logprobs = -1;  // -1: none; k >= 0: like logprobs, for each prompt token given those before it
-  TimePoint arrival{};       // when the client's request arrived; zero: when it is submitted
+  std::vector<int32_t> shown_tokens;  // control tokens whose text is part of the output: markers of tool calls
+  bool ignore_eos = false;            // end-of-generation tokens are ordinary tokens
+  int prompt_logprobs = -1;           // -1: none; k >= 0: like logprobs, for each prompt token given those before it
+  TimePoint arrival{};                // when the client's request arrived; zero: when it is submitted
 };
 
 }  // namespace brio::engine

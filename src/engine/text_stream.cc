@@ -4,8 +4,10 @@
 
 namespace brio::engine {
 
-TextStream::TextStream(const tokenizer::Tokenizer* tokenizer, const std::vector<std::string>& stops) : matcher_(stops) {
-  if (tokenizer != nullptr) detokenizer_.emplace(*tokenizer);
+TextStream::TextStream(const tokenizer::Tokenizer* tokenizer, const std::vector<std::string>& stops,
+                       const std::vector<int32_t>& shown)
+    : matcher_(stops) {
+  if (tokenizer != nullptr) detokenizer_.emplace(*tokenizer, tokenizer::RenderSpecial::kNo, shown);
 }
 
 TextStream::Piece TextStream::append(int32_t token) {

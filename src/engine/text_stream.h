@@ -19,8 +19,9 @@ class TextStream {
     std::optional<std::string> stop;  // this stop string was completed: the text has ended before it
   };
 
-  // tokenizer null: every text is empty.
-  TextStream(const tokenizer::Tokenizer* tokenizer, const std::vector<std::string>& stops);
+  // tokenizer null: every text is empty. shown: control tokens that are text.
+  TextStream(const tokenizer::Tokenizer* tokenizer, const std::vector<std::string>& stops,
+             const std::vector<int32_t>& shown = {});
 
   Piece append(int32_t token);
   Piece finish();  // the end without a stop string: releases what was held back

@@ -3,6 +3,11 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
 #include <chrono>
+#include <memory>
+#include <utility>
+
+#include "chat/tool_prompt.h"
+#include "server/call_id.h"
 
 namespace brio::server {
 namespace {
@@ -18,27 +23,59 @@ json::value parse_or_string(const std::string& text) {
   return failure ? json::value(text) : value;
 }
 
-json::array tool_calls(const std::vector<api::ToolCall>& calls) {
-  json::array out;
-  for (const api::ToolCall& call : calls) {
-    // Templates expect the arguments as an object, on the wire they are JSON in a string.
-    out.push_back({{"id", call.id},
-                   {"type", "function"},
-                   {"function", {{"name", call.name}, {"arguments", parse_or_string(call.arguments_json)}}}});
-  }
-  return out;
-}
+// Messages as one template wants them.
+class MessageWriter {
+ public:
+  explicit MessageWriter(const LoadedModel& model) : model_(model) {}
 
-json::object to_json(const api::Message& message) {
-  json::object out;
-  out["role"] = message.role;
-  out["content"] = message.content.value_or("");
-  if (!message.reasoning.empty()) out["reasoning_content"] = message.reasoning;
-  if (!message.name.empty()) out["name"] = message.name;
-  if (!message.tool_call_id.empty()) out["tool_call_id"] = message.tool_call_id;
-  if (!message.tool_calls.empty()) out["tool_calls"] = tool_calls(message.tool_calls);
-  return out;
-}
+  json::object write(const api::Message& message) {
+    json::object out;
+    out["role"] = message.role;
+    out["content"] = message.content.value_or("");
+    if (!message.reasoning.empty()) out["reasoning_content"] = message.reasoning;
+    if (!message.name.empty()) out["name"] = message.name;
+    if (!message.tool_call_id.empty()) add_result_id(message, out);
+    if (message.tool_calls.empty()) return out;
+    if (out["content"].get_string().empty() && model_.traits.null_content) out["content"] = nullptr;
+    out["tool_calls"] = calls(message.tool_calls);
+    return out;
+  }
+
+ private:
+  std::string id(const std::string& given) const {
+    const bool mistral = model_.output.tools && model_.output.tools->name == "mistral";
+    return mistral ? short_call_id(given) : given;
+  }
+
+  // Some templates show which function a result is of; clients say it by the call's id alone.
+  void add_result_id(const api::Message& message, json::object& out) const {
+    out["tool_call_id"] = id(message.tool_call_id);
+    if (!message.name.empty()) return;
+    for (const auto& [call, name] : called_) {
+      if (call == message.tool_call_id) out["name"] = name;
+    }
+  }
+
+  // On the wire the arguments are JSON in a string; most templates expect an object.
+  json::value arguments(const std::string& text) const {
+    if (model_.traits.text_arguments) return json::value(text.empty() ? "{}" : text);
+    return text.empty() ? json::object() : parse_or_string(text);
+  }
+
+  json::array calls(const std::vector<api::ToolCall>& calls) {
+    json::array out;
+    for (const api::ToolCall& call : calls) {
+      called_.emplace_back(call.id, call.name);
+      out.push_back({{"id", id(call.id)},
+                     {"type", "function"},
+                     {"function", {{"name", call.name}, {"arguments", arguments(call.arguments_json)}}}});
+    }
+    return out;
+  }
+
+  const LoadedModel& model_;
+  std::vector<std::pair<std::string, std::string>> called_;  // id and name of the calls so far
+};
 
 json::object template_context(const LoadedModel& model, const api::ChatRequest& request) {
   json::object context;
@@ -47,27 +84,66 @@ json::object template_context(const LoadedModel& model, const api::ChatRequest& 
     if (kwargs.is_object()) context = kwargs.get_object();
   }
   json::array messages;
-  for (const api::Message& message : request.messages) messages.push_back(to_json(message));
+  MessageWriter writer(model);
+  for (const api::Message& message : request.messages) messages.push_back(writer.write(message));
   context["messages"] = std::move(messages);
   context["tools"] = request.tools_json.empty() ? json::value(nullptr) : parse_or_string(request.tools_json);
   context["documents"] = nullptr;
   context["add_generation_prompt"] = request.add_generation_prompt;
   context["bos_token"] = model.bos_text;
   context["eos_token"] = model.eos_text;
+  const bool described = model.output.tools && !model.traits.takes_tools && !request.tools_json.empty();
+  if (described) chat::describe_tools(context);
   return context;
+}
+
+chat::ToolNames tool_names(const std::string& tools_json) {
+  auto out = std::make_shared<std::vector<std::string>>();
+  const json::value tools = parse_or_string(tools_json);
+  for (size_t i = 0; tools.is_array() && i < tools.get_array().size(); ++i) {
+    const json::value& tool = tools.get_array()[i];
+    const json::value* function = tool.is_object() ? tool.get_object().if_contains("function") : nullptr;
+    const json::value* name = function && function->is_object() ? function->get_object().if_contains("name") : nullptr;
+    if (name && name->is_string()) out->emplace_back(name->get_string());
+  }
+  return out;
 }
 
 }  // namespace
 
-Result<std::vector<int32_t>> chat_prompt(const LoadedModel& model, const api::ChatRequest& request) {
+Result<std::vector<tokenizer::TextPiece>> chat_text(const LoadedModel& model, const api::ChatRequest& request) {
   if (!model.chat_template) {
     return Error{ErrorCode::kUnsupported,
                  fmt::format("'model' is '{}', a base model without a chat template", model.name),
                  "It continues text on /v1/completions"};
   }
-  BRIO_TRY(const std::vector<tokenizer::TextPiece> pieces,
-           model.chat_template->render(template_context(model, request), std::chrono::system_clock::now()));
+  return model.chat_template->render(template_context(model, request), std::chrono::system_clock::now());
+}
+
+Result<std::vector<int32_t>> chat_prompt(const LoadedModel& model, const api::ChatRequest& request) {
+  BRIO_TRY(const std::vector<tokenizer::TextPiece> pieces, chat_text(model, request));
   return model.tokenizer->encode(pieces, tokenizer::AddSpecial::kNo);
+}
+
+OutputRules output_rules(const LoadedModel& model, const api::ChatRequest& request,
+                         const std::vector<tokenizer::TextPiece>& prompt) {
+  OutputRules out;
+  out.format.reasoning = model.output.reasoning;
+  out.reasoning_open = out.format.reasoning && chat::opens_reasoning(*out.format.reasoning, prompt);
+  out.parallel_calls = request.parallel_tool_calls;
+  if (request.tools_json.empty()) return out;
+  out.format.tools = model.output.tools;
+  out.offered = tool_names(request.tools_json);
+  return out;
+}
+
+std::vector<int32_t> shown_tokens(const LoadedModel& model, const chat::OutputFormat& format) {
+  std::vector<int32_t> out;
+  for (const std::string_view marker : chat::markers(format)) {
+    const std::optional<int32_t> id = model.tokenizer->find(marker);
+    if (id && model.tokenizer->is_control(*id)) out.push_back(*id);
+  }
+  return out;
 }
 
 Result<std::vector<int32_t>> completion_prompt(const LoadedModel& model, const api::Prompt& prompt) {

@@ -3,17 +3,29 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "api/request.h"
 #include "base/result.h"
+#include "server/choice_output.h"
 #include "server/loaded_model.h"
+#include "tokenizer/text_piece.h"
 
 namespace brio::server {
 
-// What clients wrote can never become a control token here: only the template's own text can.
+// The conversation as the template writes it, tools and earlier calls in the form it wants them.
 // Errors: kUnsupported for a base model; kInvalidArgument with the template's own message (raise_exception).
+Result<std::vector<tokenizer::TextPiece>> chat_text(const LoadedModel& model, const api::ChatRequest& request);
+
+// Its ids. What clients wrote can never become a control token here: only the template's own text can.
 Result<std::vector<int32_t>> chat_prompt(const LoadedModel& model, const api::ChatRequest& request);
+
+// How the answers to such a request are to be read. prompt: what chat_text returned.
+OutputRules output_rules(const LoadedModel& model, const api::ChatRequest& request,
+                         const std::vector<tokenizer::TextPiece>& prompt);
+// The control tokens that are text in answers of that format: markers of calls and reasoning.
+std::vector<int32_t> shown_tokens(const LoadedModel& model, const chat::OutputFormat& format);
 
 // Text of /v1/completions is the whole prompt, control tokens included; ids are checked against the vocabulary.
 // Errors: kInvalidArgument names 'prompt'.

@@ -13,6 +13,29 @@ std::string token_text(const tokenizer::Tokenizer& tokenizer, int32_t id) {
   return id < 0 ? std::string() : tokenizer.piece(id, tokenizer::RenderSpecial::kYes);
 }
 
+// By the template; reasoning, where the template does not mention it, by the vocabulary.
+Result<chat::OutputFormat> choose_output(const LoadedModel& model, const LoadOptions& options) {
+  chat::OutputFormat out;
+  const std::string_view source = model.chat_template ? model.chat_template->source() : std::string_view();
+  if (options.tool_parser != "auto" && options.tool_parser != "none") {
+    BRIO_TRY(out.tools, chat::find_tool_format(options.tool_parser));
+  } else if (options.tool_parser == "auto" && model.chat_template) {
+    out.tools = chat::detect_tool_format(source);
+    if (!out.tools) {
+      BRIO_TRY(out.tools, chat::find_tool_format("json"));
+    }
+  }
+  if (options.reasoning_parser != "auto" && options.reasoning_parser != "none") {
+    BRIO_TRY(out.reasoning, chat::find_reasoning_format(options.reasoning_parser));
+  } else if (options.reasoning_parser == "auto" && model.chat_template) {
+    out.reasoning = chat::detect_reasoning_format(source);
+    for (const chat::ReasoningFormat& format : chat::reasoning_formats()) {
+      if (!out.reasoning && model.tokenizer->find(format.open)) out.reasoning = &format;
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 Result<weights::Checkpoint> open_checkpoint(const std::string& name_or_path) {
@@ -49,6 +72,10 @@ Result<LoadedModel> load_model(const std::string& name_or_path, const LoadOption
   }
   loaded.bos_text = token_text(*loaded.tokenizer, loaded.tokenizer->spec().bos);
   loaded.eos_text = token_text(*loaded.tokenizer, loaded.tokenizer->spec().eos);
+  if (loaded.chat_template) {
+    loaded.traits = chat::probe_template(*loaded.chat_template, loaded.bos_text, loaded.eos_text);
+  }
+  BRIO_TRY(loaded.output, choose_output(loaded, options));
 
   loaded.pool = std::make_unique<ThreadPool>(options.num_threads > 0 ? options.num_threads : effective_cpus());
   BRIO_TRY(std::shared_ptr<ops::OpSet> ops, ops::CpuOps::create(*loaded.pool, loaded.isa, options.numerics));

@@ -11,7 +11,9 @@
 #include "base/cpu.h"
 #include "base/result.h"
 #include "base/thread_pool.h"
+#include "chat/output_parser.h"
 #include "chat/template.h"
+#include "chat/template_traits.h"
 #include "model/model.h"
 #include "tensor/device.h"
 #include "tokenizer/tokenizer.h"
@@ -23,6 +25,8 @@ struct LoadOptions {
   tensor::Numerics numerics = tensor::Numerics::kDefault;
   int num_threads = 0;  // 0: effective_cpus()
   model::Limits limits;
+  std::string tool_parser = "auto";  // of chat/tool_format.h, or auto (by the template), none
+  std::string reasoning_parser = "auto";
   std::function<void(double fraction)> progress;  // may be empty
 };
 
@@ -33,6 +37,8 @@ struct LoadedModel {
   std::unique_ptr<tokenizer::Tokenizer> tokenizer;
   std::optional<chat::Template> chat_template;  // none: a base model, or template_error
   std::optional<Error> template_error;          // why the file's template cannot be used
+  chat::TemplateTraits traits;                  // of the template
+  chat::OutputFormat output;                    // how answers to chats are read
   std::string bos_text, eos_text;               // what templates see as bos_token and eos_token
   Isa isa = Isa::kScalar;
   double load_ms = 0.0;

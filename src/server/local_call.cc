@@ -114,8 +114,12 @@ engine::GenerateRequest LocalCall::engine_request(std::vector<int32_t> prompt) c
 Result<std::vector<engine::GenerateRequest>> LocalCall::engine_requests() {
   std::vector<engine::GenerateRequest> out;
   if (const auto* chat = std::get_if<api::ChatRequest>(&request_)) {
-    BRIO_TRY(std::vector<int32_t> prompt, chat_prompt(model_, *chat));
+    BRIO_TRY(const std::vector<tokenizer::TextPiece> text, chat_text(model_, *chat));
+    BRIO_TRY(std::vector<int32_t> prompt, model_.tokenizer->encode(text, tokenizer::AddSpecial::kNo));
+    const OutputRules rules = output_rules(model_, *chat, text);
+    for (int i = 0; i < chat->generation.n; ++i) outputs_.emplace_back(i, rules);
     out.push_back(engine_request(std::move(prompt)));
+    out.back().shown_tokens = shown_tokens(model_, rules.format);
     return out;
   }
   const auto& completion = std::get<api::CompletionRequest>(request_);
@@ -224,23 +228,34 @@ void LocalCall::on_prompt(int prompt, const engine::PromptEvent& event) {
 }
 
 void LocalCall::on_token(int prompt, const engine::TokenEvent& event) {
-  api::Delta delta;
-  delta.choice = prompt * api::generation(request_).n + event.choice;
-  delta.text = event.text;
-  if (event.logprobs) delta.logprobs.push_back(logprobs(*event.logprobs));
-  if (delta.text.empty() && delta.logprobs.empty()) return;
+  const int choice = prompt * api::generation(request_).n + event.choice;
+  std::vector<api::Delta> deltas;
+  if (!outputs_.empty()) {
+    deltas = outputs_[static_cast<size_t>(choice)].append(event.text);
+  } else if (!event.text.empty()) {
+    deltas.push_back({choice, event.text, {}});
+  }
+  if (event.logprobs) {
+    if (deltas.empty()) deltas.push_back({choice, "", {}});
+    deltas.front().logprobs.push_back(logprobs(*event.logprobs));
+  }
+  if (deltas.empty()) return;
   std::lock_guard lock(mutex_);
-  emit(std::move(delta));
+  for (api::Delta& delta : deltas) emit(std::move(delta));
 }
 
 void LocalCall::on_choice_end(int prompt, const engine::ChoiceEnd& event) {
   const int choice = prompt * api::generation(request_).n + event.choice;
+  ChoiceOutput* const output = outputs_.empty() ? nullptr : &outputs_[static_cast<size_t>(choice)];
   std::lock_guard lock(mutex_);
-  if (!event.text.empty()) emit(api::Delta{choice, event.text, {}});
+  if (output) {
+    for (api::Delta& delta : output->finish(event.text)) emit(std::move(delta));
+  } else if (!event.text.empty()) {
+    emit(api::Delta{choice, event.text, {}});
+  }
   if (event.reason == engine::FinishReason::kAbort || event.reason == engine::FinishReason::kError) return;
   const bool stopped = event.reason == engine::FinishReason::kStop;
-  emit(api::Finish{choice, stopped ? api::FinishReason::kStop : api::FinishReason::kLength,
-                   event.stop_string.value_or("")});
+  emit(api::Finish{choice, finish_reason(stopped, output), event.stop_string.value_or("")});
 }
 
 void LocalCall::on_end(int /*prompt*/, const engine::RequestEnd& event) {
@@ -256,6 +271,7 @@ void LocalCall::on_end(int /*prompt*/, const engine::RequestEnd& event) {
   usage.prompt_tokens += event.usage.prompt_tokens;
   usage.cached_tokens += event.usage.cached_tokens;
   usage.completion_tokens += event.usage.completion_tokens;
+  for (const ChoiceOutput& output : outputs_) usage.reasoning_tokens += output.reasoning_tokens();
   // Of several prompts, what the client waited for: the slowest.
   api::Timings& timings = done_.timings;
   timings.queue_ms = std::max(timings.queue_ms, to_ms(event.timeline.queue()));

@@ -12,6 +12,7 @@
 
 #include "api/backend.h"
 #include "engine/engine.h"
+#include "server/choice_output.h"
 #include "server/loaded_model.h"
 #include "telemetry/metrics.h"
 
@@ -54,6 +55,7 @@ class LocalCall : public std::enable_shared_from_this<LocalCall> {
   engine::Engine& engine_;
   telemetry::Metrics* const metrics_;
   std::vector<std::vector<int32_t>> echo_prompts_;  // ids of each prompt, where it is echoed
+  std::vector<ChoiceOutput> outputs_;               // of a chat, one per choice; used by the engine's thread
 
   std::mutex mutex_;
   std::vector<engine::RequestId> ids_;  // guarded, as is everything below

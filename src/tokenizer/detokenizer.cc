@@ -1,11 +1,14 @@
 #include "tokenizer/detokenizer.h"
 
+#include <algorithm>
+
 #include "tokenizer/utf8.h"
 
 namespace brio::tokenizer {
 
 std::string Detokenizer::append(int32_t id) {
-  pending_ += tokenizer_->piece(id, render_);
+  const bool shown = std::find(shown_.begin(), shown_.end(), id) != shown_.end();
+  pending_ += tokenizer_->piece(id, shown ? RenderSpecial::kYes : render_);
   std::string out;
   size_t i = 0;
   while (i < pending_.size()) {

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "tokenizer/tokenizer.h"
 
@@ -16,8 +17,10 @@ namespace brio::tokenizer {
 
 class Detokenizer {
  public:
-  explicit Detokenizer(const Tokenizer& tokenizer, RenderSpecial render = RenderSpecial::kNo)
-      : tokenizer_(&tokenizer), render_(render) {}
+  // shown: control tokens that are text whatever `render` says.
+  explicit Detokenizer(const Tokenizer& tokenizer, RenderSpecial render = RenderSpecial::kNo,
+                       std::vector<int32_t> shown = {})
+      : tokenizer_(&tokenizer), render_(render), shown_(std::move(shown)) {}
 
   std::string append(int32_t id);  // what became certain with this token, often empty for byte tokens
   std::string flush();             // the end: an incomplete tail becomes U+FFFD
@@ -25,6 +28,7 @@ class Detokenizer {
  private:
   const Tokenizer* tokenizer_;
   RenderSpecial render_;
+  std::vector<int32_t> shown_;
   std::string pending_;  // incomplete but so far valid UTF-8, at most 3 bytes
 };
 

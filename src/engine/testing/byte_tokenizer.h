@@ -1,10 +1,11 @@
-// A tokenizer whose token b is the byte b, and whose token 256 ends generation. For tests.
+// A tokenizer whose token b is the byte b, and whose token 256 ends generation; more control tokens from 258 on. For tests.
 #pragma once
 
 #include <gtest/gtest.h>
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "tokenizer/byte_alphabet.h"
 #include "tokenizer/tokenizer.h"
@@ -12,8 +13,9 @@
 namespace brio::engine::testing {
 
 inline constexpr int32_t kEndToken = 256;
+inline constexpr int32_t kFirstControlToken = 258;
 
-inline std::unique_ptr<tokenizer::Tokenizer> byte_tokenizer() {
+inline std::unique_ptr<tokenizer::Tokenizer> byte_tokenizer(const std::vector<std::string>& controls = {}) {
   tokenizer::TokenizerSpec spec;
   spec.model = "gpt2";
   spec.pre = "gpt-2";
@@ -29,6 +31,10 @@ inline std::unique_ptr<tokenizer::Tokenizer> byte_tokenizer() {
   spec.tokens.push_back(first + second);
   spec.types.push_back(tokenizer::TokenType::kNormal);
   spec.merges.push_back(first + " " + second);
+  for (const std::string& control : controls) {
+    spec.tokens.push_back(control);
+    spec.types.push_back(tokenizer::TokenType::kControl);
+  }
   spec.eos = kEndToken;
   auto created = tokenizer::Tokenizer::create(std::move(spec));
   EXPECT_TRUE(created.ok()) << created.error().message;

@@ -26,7 +26,9 @@ struct HashModelShape {
   int vocab = 64;
   int context = 4096;
   std::vector<int> windows = {40, 0};  // per layer; 0: full attention
-  int32_t nan_token = -1;              // whoever sees it gets NaN logits; never the likeliest itself
+  std::vector<int32_t> recites =
+      {};                  // not empty: token recites[p] is the likeliest after position p, whatever came before
+  int32_t nan_token = -1;  // whoever sees it gets NaN logits; never the likeliest itself
 };
 
 // [vocab] logits after `tokens`.
@@ -134,8 +136,10 @@ class HashModel final : public model::Model {
     auto& logits = static_cast<HashOps&>(*ops_).logits;
     logits.clear();
     for (size_t r = 0; r < in.step.rows.size(); ++r) {
-      if (in.step.rows[r].output == ops::RowOutput::kLogits)
-        logits.push_back(logits_from(shape_, hashes[r], is_nan[r]));
+      if (in.step.rows[r].output != ops::RowOutput::kLogits) continue;
+      logits.push_back(logits_from(shape_, hashes[r], is_nan[r]));
+      const auto position = static_cast<size_t>(in.step.rows[r].position);
+      if (position < shape_.recites.size()) logits.back()[static_cast<size_t>(shape_.recites[position])] = 8.0F;
     }
     BRIO_CHECK(static_cast<int>(logits.size()) <= limits_.max_logits);
     return rows_;
