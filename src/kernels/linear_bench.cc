@@ -121,7 +121,7 @@ void measure(const Options& options, int format, int num_rows, ThreadPool& pool)
   const BenchRows rows(num_rows, options.k, options.isa);
   std::vector<float> y(static_cast<size_t>(num_rows) * panels * kPanelRows);
   const int n = panels * kPanelRows;
-  const int chunk = std::max<int>(1, static_cast<int>(128 * 1024 / bytes));
+  const int chunk = std::max<int>(8, static_cast<int>(128 * 1024 / bytes) / 4 * 4);
   const double seconds = best_time(options, [&] {
     pool.parallel_for(panels, chunk, [&](int begin, int end) {
       kernel({buffer.data() + begin * bytes, end - begin}, options.k, rows.input(), num_rows,

@@ -6,9 +6,10 @@
 // of 256 k, which changes no rounding. Rows are taken in blocks whose activations stay in L2 while the panels pass by.
 
 inline constexpr int kStretch = 8;  // groups of 32 k that are expanded at a time
-inline constexpr int kReadAhead = 2048;  // bytes; Zen 3 streams weights 1.3 to 1.6 times faster with 1024 than with none
+inline constexpr int kDirectRows = 8;
+inline constexpr int kLinesAtOnce = 8;  // asked for ahead; a core has some 12 to 16 such requests under way
 inline constexpr int kMaxBlockRows = 128;
-inline constexpr int kBlockBytes = 256 * 1024;  // of s8 activations, half of an L2 of 512 KiB
+inline constexpr int kBlockBytes = kL2Bytes / 2;  // of s8 activations
 
 // Codes that the ISA multiplies faster as s16 are expanded to two lines a quad: see Wide in lines.h.
 template <int kBits>
@@ -159,13 +160,22 @@ BRIO_LANE_INLINE void read_ahead(const S& source) {
   for (int i = 0; i < kBytes; i += 64) prefetch(source.p + kReadAhead + i);
 }
 
+// Lines to ask for, some with each group: all at once would hold up the multiplications' own loads.
+struct LinesAhead {
+  const std::byte* first = nullptr;
+  int per_group = 0;
+};
+
 template <class S, int kRows, int kPanels, class Terms>
 BRIO_LANE_INLINE void add_groups(S (&source)[kPanels], const Terms& terms, const QuantizedRows& x, int begin, int end,
-                                 F32x16 (&acc)[kRows * kPanels]) {
+                                 F32x16 (&acc)[kRows * kPanels], LinesAhead ahead) {
   for (int group = begin; group < end; ++group) {
     for (int p = 0; p < kPanels; ++p) {
       source[p].enter(group);
       if constexpr (!kIsExpanded<S>) read_ahead(source[p]);
+    }
+    if constexpr (kIsExpanded<S>) {
+      for (int i = 0; i < ahead.per_group; ++i, ahead.first += 64) prefetch(ahead.first);
     }
     add_half<S, kRows, kPanels, 0>(source, terms, x, group, acc);
     if constexpr (S::kHalves == 2) add_half<S, kRows, kPanels, 1>(source, terms, x, group, acc);
@@ -196,7 +206,7 @@ inline void direct_panels(const std::byte* panel, int groups, const QuantizedRow
   for (int i = 0; i < kRows * kPanels; ++i) acc[i] = zero();
   S source[kPanels];
   for (int i = 0; i < kPanels; ++i) source[i].panel = panel + i * groups_bytes(S::kWhere, groups);
-  add_groups<S, kRows, kPanels>(source, SumTerms<S>{x}, x, 0, groups, acc);
+  add_groups<S, kRows, kPanels>(source, SumTerms<S>{x}, x, 0, groups, acc, {});
   for (int i = 0; i < kPanels; ++i) {
     for (int r = 0; r < kRows; ++r) write_row(acc[i * kRows + r], row + r, p + i, out);
   }
@@ -212,7 +222,7 @@ inline void direct_tile(int rows, const std::byte* panel, int groups, const Quan
   }
 }
 
-// One or two rows, for which memory is the limit: several panels side by side are as many streams for the prefetchers.
+// Up to four rows, for which memory is the limit: several panels side by side are as many streams for the prefetchers.
 // Returns the number of panels done.
 template <class S, int kRows, int kPanels>
 inline int direct_streams(const PanelRange& w, int groups, const QuantizedRows& x, const LinearOutput& out) {
@@ -234,6 +244,8 @@ inline void direct(const PanelRange& w, int k, const QuantizedRows& x, int num_r
   int p = 0;
   if (num_rows == 1) p = direct_streams<S, 1, kStreams>(w, groups, x, out);
   if (num_rows == 2) p = direct_streams<S, 2, kStreams / 2>(w, groups, x, out);
+  if (num_rows == 3) p = direct_streams<S, 3, kStreams / 2>(w, groups, x, out);
+  if (num_rows == 4) p = direct_streams<S, 4, kStreams / 2>(w, groups, x, out);
   for (; p < w.count; ++p) {
     for (int tile = 0; tile < tiles; ++tile) {
       const int row = num_rows * tile / tiles;
@@ -310,6 +322,25 @@ inline void make_terms(const QuantizedRows& x, int begin, int end, RowTerms<E>& 
   }
 }
 
+// The stretch that is expanded next: each tile of this one asks for its share.
+struct StretchAhead {
+  const std::byte* first;  // panel's
+  int64_t panel_bytes;
+  int panels;
+  int lines;  // of a panel
+  int calls_per_tile;
+  int tiles;
+  LinesAhead of_call(int call) const {
+    const int calls = tiles * calls_per_tile;
+    const int begin = panels * lines * call / calls;
+    const int count = panels * lines * (call + 1) / calls - begin;
+    const std::byte* at = first + begin / lines * panel_bytes + begin % lines * 64;
+    if (count > kLinesAtOnce) return {at, (count + kStretch - 1) / kStretch};
+    for (int i = 0; i < count; ++i) prefetch(at + i * 64);
+    return {};
+  }
+};
+
 // The stretch [begin, end) of the panels under way, and where the sums of their rows are kept.
 template <class E>
 struct StretchTask {
@@ -319,11 +350,12 @@ struct StretchTask {
   int end;
   float (*sums)[kMaxBlockRows][kPanelRows];  // [panels]
   const RowTerms<E>* terms;                   // [rows]
+  StretchAhead ahead;
 };
 
 // Adds the stretch to the sums of kRows rows, from `row` of the block on; x is that row.
 template <class E, int kRows>
-inline void stretch_rows(const StretchTask<E>& task, const QuantizedRows& x, int row) {
+inline void stretch_rows(const StretchTask<E>& task, const QuantizedRows& x, int row, int tile) {
   alignas(64) int16_t wide_x[kWide<E::kBits> ? kRows : 1][kStretch * kGroup];
   if constexpr (kWide<E::kBits>) {
     for (int r = 0; r < kRows; ++r) {
@@ -340,7 +372,8 @@ inline void stretch_rows(const StretchTask<E>& task, const QuantizedRows& x, int
       if constexpr (kWide<E::kBits>) source[i].wide_x = wide_x[0];
       for (int r = 0; r < kRows; ++r) acc[i * kRows + r] = task.begin == 0 ? zero() : load(task.sums[p][row + r]);
     }
-    add_groups<E, kRows, kStretchPanels>(source, terms, x, task.begin, task.end, acc);
+    const LinesAhead ahead = task.ahead.of_call(tile * task.ahead.calls_per_tile + first / kStretchPanels);
+    add_groups<E, kRows, kStretchPanels>(source, terms, x, task.begin, task.end, acc, ahead);
     for (int i = 0; i < kStretchPanels && first + i < task.panels; ++i) {
       for (int r = 0; r < kRows; ++r) store(task.sums[first + i][row + r], acc[i * kRows + r]);
     }
@@ -348,22 +381,16 @@ inline void stretch_rows(const StretchTask<E>& task, const QuantizedRows& x, int
 }
 
 template <class E, int kRows>
-inline void stretch_tile(int rows, const StretchTask<E>& task, const QuantizedRows& x, int row) {
+inline void stretch_tile(int rows, const StretchTask<E>& task, const QuantizedRows& x, int row, int tile) {
   if (rows == kRows) {
-    stretch_rows<E, kRows>(task, x, row);
+    stretch_rows<E, kRows>(task, x, row, tile);
   } else if constexpr (kRows > 1) {
-    stretch_tile<E, kRows - 1>(rows, task, x, row);
+    stretch_tile<E, kRows - 1>(rows, task, x, row, tile);
   }
 }
 
-// Asks for part `i` of `count` of [begin, end), so that it arrives while something else is multiplied.
-BRIO_LANE_INLINE void prefetch_part(const std::byte* begin, const std::byte* end, int i, int count) {
-  const int64_t lines = (end - begin) / 64;
-  for (int64_t line = lines * i / count; line < lines * (i + 1) / count; ++line) prefetch(begin + line * 64);
-}
-
 // `panels` neighbouring panels for num_rows <= kMaxBlockRows rows. Tiles are balanced: 9 rows are 3 + 3 + 3, not 4 + 4
-// + 1. Meanwhile the same stretches of the next panels are asked for, a part with every tile.
+// + 1. Meanwhile the next stretch is asked for; after the last the first of the panels that follow.
 template <class S>
 inline void expanded_panels(const std::byte* panel, int panels, int groups, const QuantizedRows& x, int num_rows,
                             float (*sums)[kMaxBlockRows][kPanelRows]) {
@@ -376,15 +403,14 @@ inline void expanded_panels(const std::byte* panel, int panels, int groups, cons
     const int end = begin + kStretch < groups ? begin + kStretch : groups;
     for (int p = 0; p < panels; ++p) expand<S>(panel + p * bytes, begin, end, stretches[p]);
     for (int r = 0; r < num_rows; ++r) make_terms<E>(rows_from(x, r), begin, end, terms[r]);
-    const StretchTask<E> task = {stretches, panels, begin, end, sums, terms};
-    const std::byte* next = panel + panels * bytes;
-    const int64_t next_begin = panels * bytes * begin / groups / 64 * 64;
-    const int64_t next_end = panels * bytes * end / groups / 64 * 64;
+    const StretchAhead ahead = {end == groups ? panel + panels * bytes : panel + S::kWhere.block_offset(end), bytes,
+                                panels, static_cast<int>(groups_bytes(S::kWhere, kStretch) / 64),
+                                (panels + kStretchPanels - 1) / kStretchPanels, tiles};
+    const StretchTask<E> task = {stretches, panels, begin, end, sums, terms, ahead};
     for (int tile = 0; tile < tiles; ++tile) {
       const int row = num_rows * tile / tiles;
       const int rows = num_rows * (tile + 1) / tiles - row;
-      prefetch_part(next + next_begin, next + next_end, tile, tiles);
-      stretch_tile<E, kStretchRows>(rows, task, rows_from(x, row), row);
+      stretch_tile<E, kStretchRows>(rows, task, rows_from(x, row), row, tile);
     }
   }
 }
@@ -397,7 +423,7 @@ inline int block_rows(int groups) {
 
 template <class S>
 inline void linear(const PanelRange& w, int k, const LinearInput& x, int num_rows, const LinearOutput& out) {
-  if (num_rows <= (S::kHasMin ? kDirectRowsWithMin : kDirectRows)) return direct<S>(w, k, x.s8, num_rows, out);
+  if (num_rows <= kDirectRows) return direct<S>(w, k, x.s8, num_rows, out);
   const int groups = padded_k(k) / kGroup;
   const int64_t bytes = groups_bytes(S::kWhere, groups);
   const int64_t blocks = (num_rows + block_rows(groups) - 1) / block_rows(groups);

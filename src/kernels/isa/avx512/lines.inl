@@ -27,10 +27,10 @@ inline constexpr int kStreams = 4;
 // Expanded codes: 12 chains again, and a broadcast of x serves two panels, as loads would else bound the tile.
 inline constexpr int kStretchRows = 6;
 inline constexpr int kStretchPanels = 2;
+// Bytes: some panels on, beyond what the prefetchers of the hardware reach, so that both are at work.
+inline constexpr int kReadAhead = 16 * 1024;
+inline constexpr int kL2Bytes = 1536 * 1024;
 inline constexpr int kPanelsAtOnce = 4;
-// Scales and mins of K-quants take as long to decode as 32 k take to multiply by two rows: expanded once for six and more.
-inline constexpr int kDirectRows = 8;
-inline constexpr int kDirectRowsWithMin = 5;
 inline constexpr int kFloatTileRows = 8;
 template <int kBits>
 inline constexpr int kSpan = 8;

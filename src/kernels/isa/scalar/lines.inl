@@ -25,9 +25,9 @@ inline constexpr int kTileRows = 1;
 inline constexpr int kStreams = 1;
 inline constexpr int kStretchRows = 1;
 inline constexpr int kStretchPanels = 1;
+inline constexpr int kReadAhead = 1024;
+inline constexpr int kL2Bytes = 512 * 1024;
 inline constexpr int kPanelsAtOnce = 2;
-inline constexpr int kDirectRows = 8;
-inline constexpr int kDirectRowsWithMin = 8;
 inline constexpr int kFloatTileRows = 1;
 template <int kBits>
 inline constexpr int kSpan = 8;
