@@ -16,7 +16,7 @@
 //   kTileRows, kFloatTileRows  activation rows that share a line, a vector of float weights, in registers
 //   kStreams  panels that one row reads side by side
 //   kStretchRows, kStretchPanels  activation rows and panels of a tile of expanded codes; kPanelsAtOnce panels are expanded;
-//   kReadAhead  bytes; kL2Bytes  a guess at what CPUs with the ISA have
+//   kReadAhead, kReadAheadOfStream  bytes, of one panel and of kStreams; kL2Bytes  a guess at what CPUs with the ISA have
 // and for activations
 //   largest_magnitude(a, b)    the largest bits of |a| and |b| as an unsigned number: NaN and infinity come out on top
 //   store_rounded(p, v)        16 s8 to nearest even, for |v| <= 127.5; returns their sum

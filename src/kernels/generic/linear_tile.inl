@@ -153,17 +153,22 @@ BRIO_LANE_INLINE void add_half(const S (&source)[kPanels], const Terms& terms, c
   }
 }
 
-// A panel is read front to back, and the next one follows: ask for the lines kReadAhead further on.
-template <class S>
-BRIO_LANE_INLINE void read_ahead(const S& source) {
+// A panel is read front to back, and the next one follows: ask for the lines further on, but not past the last panel, which
+// somebody else's follow.
+template <class S, int kPanels>
+BRIO_LANE_INLINE void read_ahead(const S& source, const std::byte* end) {
   constexpr int kBytes = S::kWhere.group_bytes + S::kWhere.header_bytes / S::kWhere.groups;
-  for (int i = 0; i < kBytes; i += 64) prefetch(source.p + kReadAhead + i);
+  constexpr int kDistance = kPanels == 1 ? kReadAhead : kReadAheadOfStream;
+  if (source.p + kDistance + kBytes > end) return;
+  for (int i = 0; i < kBytes; i += 64) prefetch(source.p + kDistance + i);
 }
 
-// Lines to ask for, some with each group: all at once would hold up the multiplications' own loads.
+// What to ask for meanwhile. Expanded codes: some lines with each group, since all at once would hold up the
+// multiplications' own loads. Else what follows, up to the end of the panels.
 struct LinesAhead {
   const std::byte* first = nullptr;
   int per_group = 0;
+  const std::byte* end = nullptr;
 };
 
 template <class S, int kRows, int kPanels, class Terms>
@@ -172,7 +177,7 @@ BRIO_LANE_INLINE void add_groups(S (&source)[kPanels], const Terms& terms, const
   for (int group = begin; group < end; ++group) {
     for (int p = 0; p < kPanels; ++p) {
       source[p].enter(group);
-      if constexpr (!kIsExpanded<S>) read_ahead(source[p]);
+      if constexpr (!kIsExpanded<S>) read_ahead<S, kPanels>(source[p], ahead.end);
     }
     if constexpr (kIsExpanded<S>) {
       for (int i = 0; i < ahead.per_group; ++i, ahead.first += 64) prefetch(ahead.first);
@@ -200,25 +205,26 @@ BRIO_LANE_INLINE void write_row(F32x16 acc, int row, int panel, const LinearOutp
 
 // All of K for kRows rows and kPanels neighbouring panels, codes multiplied as they are decoded.
 template <class S, int kRows, int kPanels>
-inline void direct_panels(const std::byte* panel, int groups, const QuantizedRows& x, int row, int p,
+inline void direct_panels(const PanelRange& w, int groups, const QuantizedRows& x, int row, int p,
                           const LinearOutput& out) {
+  const int64_t bytes = groups_bytes(S::kWhere, groups);
   F32x16 acc[kRows * kPanels];
   for (int i = 0; i < kRows * kPanels; ++i) acc[i] = zero();
   S source[kPanels];
-  for (int i = 0; i < kPanels; ++i) source[i].panel = panel + i * groups_bytes(S::kWhere, groups);
-  add_groups<S, kRows, kPanels>(source, SumTerms<S>{x}, x, 0, groups, acc, {});
+  for (int i = 0; i < kPanels; ++i) source[i].panel = w.first + (p + i) * bytes;
+  add_groups<S, kRows, kPanels>(source, SumTerms<S>{x}, x, 0, groups, acc, {nullptr, 0, w.first + w.count * bytes});
   for (int i = 0; i < kPanels; ++i) {
     for (int r = 0; r < kRows; ++r) write_row(acc[i * kRows + r], row + r, p + i, out);
   }
 }
 
 template <class S, int kRows>
-inline void direct_tile(int rows, const std::byte* panel, int groups, const QuantizedRows& x, int row, int p,
+inline void direct_tile(int rows, const PanelRange& w, int groups, const QuantizedRows& x, int row, int p,
                         const LinearOutput& out) {
   if (rows == kRows) {
-    direct_panels<S, kRows, 1>(panel, groups, x, row, p, out);
+    direct_panels<S, kRows, 1>(w, groups, x, row, p, out);
   } else if constexpr (kRows > 1) {
-    direct_tile<S, kRows - 1>(rows, panel, groups, x, row, p, out);
+    direct_tile<S, kRows - 1>(rows, w, groups, x, row, p, out);
   }
 }
 
@@ -229,7 +235,7 @@ inline int direct_streams(const PanelRange& w, int groups, const QuantizedRows& 
   int p = 0;
   if constexpr (kPanels > 1) {
     for (; p + kPanels <= w.count; p += kPanels) {
-      direct_panels<S, kRows, kPanels>(w.first + p * groups_bytes(S::kWhere, groups), groups, x, 0, p, out);
+      direct_panels<S, kRows, kPanels>(w, groups, x, 0, p, out);
     }
   }
   return p;
@@ -239,7 +245,6 @@ inline int direct_streams(const PanelRange& w, int groups, const QuantizedRows& 
 template <class S>
 inline void direct(const PanelRange& w, int k, const QuantizedRows& x, int num_rows, const LinearOutput& out) {
   const int groups = padded_k(k) / kGroup;
-  const int64_t bytes = groups_bytes(S::kWhere, groups);
   const int tiles = (num_rows + kTileRows - 1) / kTileRows;
   int p = 0;
   if (num_rows == 1) p = direct_streams<S, 1, kStreams>(w, groups, x, out);
@@ -250,7 +255,7 @@ inline void direct(const PanelRange& w, int k, const QuantizedRows& x, int num_r
     for (int tile = 0; tile < tiles; ++tile) {
       const int row = num_rows * tile / tiles;
       const int rows = num_rows * (tile + 1) / tiles - row;
-      direct_tile<S, kTileRows>(rows, w.first + p * bytes, groups, rows_from(x, row), row, p, out);
+      direct_tile<S, kTileRows>(rows, w, groups, rows_from(x, row), row, p, out);
     }
   }
 }

@@ -29,6 +29,7 @@ inline constexpr int kStretchRows = 6;
 inline constexpr int kStretchPanels = 2;
 // Bytes: some panels on, beyond what the prefetchers of the hardware reach, so that both are at work.
 inline constexpr int kReadAhead = 16 * 1024;
+inline constexpr int kReadAheadOfStream = 2048;
 inline constexpr int kL2Bytes = 1536 * 1024;
 inline constexpr int kPanelsAtOnce = 4;
 inline constexpr int kFloatTileRows = 8;

@@ -26,6 +26,7 @@ inline constexpr int kStreams = 1;
 inline constexpr int kStretchRows = 1;
 inline constexpr int kStretchPanels = 1;
 inline constexpr int kReadAhead = 1024;
+inline constexpr int kReadAheadOfStream = 1024;
 inline constexpr int kL2Bytes = 512 * 1024;
 inline constexpr int kPanelsAtOnce = 2;
 inline constexpr int kFloatTileRows = 1;
