@@ -11,6 +11,19 @@ uint16_t u16_at(Bytes b) {
   return static_cast<uint16_t>(b[0] | b[1] << 8);
 }
 
+// Eight codes at a time. Bits shifted in from a neighbouring byte are masked off.
+constexpr uint64_t kEachByte = 0x0101010101010101;
+
+uint64_t eight_at(Bytes b) {
+  uint64_t eight;
+  std::memcpy(&eight, b, sizeof(eight));
+  return eight;
+}
+void or_eight(uint64_t eight, uint8_t* codes) {
+  eight |= eight_at(codes);
+  std::memcpy(codes, &eight, sizeof(eight));
+}
+
 // 16 bytes: element i in the low nibble of byte i, element i + 16 in the high one.
 void split_nibbles(Bytes b, uint8_t* codes) {
   for (int i = 0; i < 16; ++i) {
@@ -19,18 +32,24 @@ void split_nibbles(Bytes b, uint8_t* codes) {
   }
 }
 
-// 4 bytes: bit i is the fifth bit of element i.
+// 4 bytes: bit i is the fifth bit of element i. Eight copies of a byte, of which byte i keeps bit i: the sum carries that
+// into bit 7 and no further.
 void add_fifth_bits(Bytes b, uint8_t* codes) {
-  for (int i = 0; i < 32; ++i) codes[i] = static_cast<uint8_t>(codes[i] | (b[i / 8] >> (i % 8) & 1) << 4);
+  for (int i = 0; i < 4; ++i) {
+    const uint64_t own = b[i] * kEachByte & 0x8040201008040201;
+    or_eight(((own + 0x7F * kEachByte) >> 7 & kEachByte) << 4, codes + i * 8);
+  }
 }
 
 // Runs of `fields` times 32 elements share 32 bytes, each run in the next 8 / fields bits; the result is shifted up.
 void add_fields(Bytes b, int fields, int shift, uint8_t* codes) {
   const int bits = 8 / fields;
-  for (int i = 0; i < 256; ++i) {
-    const int field = i / 32 % fields;
-    const int code = b[i / (32 * fields) * 32 + i % 32] >> (field * bits) & ((1 << bits) - 1);
-    codes[i] = static_cast<uint8_t>(codes[i] | code << shift);
+  const uint64_t mask = ((1U << bits) - 1) * kEachByte;
+  for (int run = 0; run < 8; ++run) {
+    const Bytes from = b + run / fields * 32;
+    for (int i = 0; i < 32; i += 8) {
+      or_eight((eight_at(from + i) >> run % fields * bits & mask) << shift, codes + run * 32 + i);
+    }
   }
 }
 
@@ -84,8 +103,8 @@ void read_q5_k(Bytes b, BlockCodes& out) {
 
 // The 4-bit plane has runs of 64 elements: 64 bytes hold elements 0-63 in their low and 64-127 in their high nibbles.
 void read_q6_k(Bytes b, BlockCodes& out) {
-  for (int i = 0; i < 256; ++i) {
-    out.codes[i] = static_cast<uint8_t>(b[i / 128 * 64 + i % 64] >> (i % 128 / 64 * 4) & 15);
+  for (int i = 0; i < 256; i += 8) {
+    or_eight(eight_at(b + i / 128 * 64 + i % 64) >> i % 128 / 64 * 4 & 15 * kEachByte, out.codes + i);
   }
   add_fields(b + 128, 4, 4, out.codes);
   std::memcpy(out.scale, b + 192, 16);
@@ -125,7 +144,7 @@ BlockShape block_shape(PanelFormat format) {
 
 void read_block(PanelFormat format, const std::byte* src, BlockCodes& out) {
   const Bytes b = reinterpret_cast<Bytes>(src);
-  out = BlockCodes{};
+  if (block_shape(format).elements > 32) out = BlockCodes{};
   switch (format) {
     case PanelFormat::kQ4_0:
     case PanelFormat::kIQ4_NL:

@@ -9,6 +9,9 @@
 
 namespace brio::kernels {
 
+// Raised with any change of what packing writes for the same tensor: packed files of another version are packed again.
+inline constexpr int kLayoutVersion = 1;
+
 // A panel is a sequence of blocks: a header (scales), then the codes of `groups` groups of 32 k. The last block may hold
 // fewer groups; its header keeps its size.
 struct PanelLayout {

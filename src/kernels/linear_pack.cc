@@ -15,18 +15,37 @@ void or_into(uint8_t& byte, int bits) {
   byte = static_cast<uint8_t>(byte | bits);
 }
 
-// The bricks of linear.h: 32 codes of one row into its lane.
+// Four codes of a row at a time: as a 32-bit number they are what a dword lane of a line holds.
+uint32_t quad(const uint8_t* codes, int index) {
+  uint32_t four;
+  std::memcpy(&four, codes + index * 4, sizeof(four));
+  return four;
+}
+void put_lane(uint32_t four, int line, int row, uint8_t* out) {
+  std::memcpy(out + line * 64 + row * 4, &four, sizeof(four));
+}
+
+// The bricks of linear.h: 32 codes of one row into its lane. Bits shifted in from a neighbouring byte are masked off.
 void put_nibbles(const uint8_t* codes, int row, uint8_t* out) {
-  for (int k = 0; k < 32; ++k) or_into(out[k / 8 * 64 + row * 4 + k % 4], (codes[k] & 15) << (k / 4 % 2 * 4));
+  constexpr uint32_t kMask = 0x0F0F0F0F;
+  for (int line = 0; line < 4; ++line) {
+    put_lane((quad(codes, line * 2) & kMask) | (quad(codes, line * 2 + 1) & kMask) << 4, line, row, out);
+  }
 }
 void put_bits(const uint8_t* codes, int bit, int row, uint8_t* out) {
-  for (int k = 0; k < 32; ++k) or_into(out[row * 4 + k % 4], (codes[k] >> bit & 1) << (k / 4));
+  uint32_t four = 0;
+  for (int q = 0; q < 8; ++q) four |= (quad(codes, q) >> bit & 0x01010101U) << q;
+  put_lane(four, 0, row, out);
 }
 void put_pairs(const uint8_t* codes, int bit, int row, uint8_t* out) {
-  for (int k = 0; k < 32; ++k) or_into(out[k / 16 * 64 + row * 4 + k % 4], (codes[k] >> bit & 3) << (k / 4 % 4 * 2));
+  for (int line = 0; line < 2; ++line) {
+    uint32_t four = 0;
+    for (int f = 0; f < 4; ++f) four |= (quad(codes, line * 4 + f) >> bit & 0x03030303U) << f * 2;
+    put_lane(four, line, row, out);
+  }
 }
 void put_bytes(const uint8_t* codes, int row, uint8_t* out) {
-  for (int k = 0; k < 32; ++k) out[k / 4 * 64 + row * 4 + k % 4] = codes[k];
+  for (int line = 0; line < 8; ++line) put_lane(quad(codes, line), line, row, out);
 }
 
 void put_codes(PanelFormat format, const uint8_t* codes, int row, uint8_t* out) {
@@ -104,33 +123,37 @@ void put_header(PanelFormat format, const BlockCodes& block, int group, int row,
   }
 }
 
-void pack_quantised(PanelFormat format, const std::byte* const* rows, int k, uint8_t* out) {
-  const PanelLayout panel = layout(format);
-  const BlockShape shape = block_shape(format);
+// All rows of a block before the next block: the panel's lines stay in L1.
+template <PanelFormat kFormat>
+void pack_quantised(const std::byte* const* rows, int k, uint8_t* out) {
+  constexpr PanelLayout kPanel = layout(kFormat);
+  const BlockShape shape = block_shape(kFormat);
   BlockCodes block;
-  for (int row = 0; row < kPanelRows; ++row) {
-    if (rows[row] == nullptr) continue;  // scales of zero
-    for (int b = 0; b < k / shape.elements; ++b) {
-      read_block(format, rows[row] + static_cast<int64_t>(b) * shape.bytes, block);
-      const int first = b * shape.elements / kGroup;
-      put_header(format, block, first % panel.groups, row, out + panel.block_offset(first));
+  for (int b = 0; b < k / shape.elements; ++b) {
+    const int first = b * shape.elements / kGroup;
+    for (int row = 0; row < kPanelRows; ++row) {
+      if (rows[row] == nullptr) continue;  // scales of zero
+      read_block(kFormat, rows[row] + static_cast<int64_t>(b) * shape.bytes, block);
+      put_header(kFormat, block, first % kPanel.groups, row, out + kPanel.block_offset(first));
       for (int g = 0; g < shape.elements / kGroup; ++g) {
-        put_codes(format, block.codes + g * kGroup, row, out + panel.codes_offset(first + g));
+        put_codes(kFormat, block.codes + g * kGroup, row, out + kPanel.codes_offset(first + g));
       }
     }
   }
 }
 
-// 16 rows of 2- or 4-byte elements into [k / step][16 rows][step].
-template <typename T>
-void transpose(const std::byte* const* rows, int k, int step, std::byte* out) {
-  for (int row = 0; row < kPanelRows; ++row) {
-    if (rows[row] == nullptr) continue;
-    for (int i = 0; i < k; ++i) {
-      std::memcpy(out + ((static_cast<int64_t>(i) / step * kPanelRows + row) * step + i % step) * sizeof(T),
-                  rows[row] + i * sizeof(T), sizeof(T));
+// 16 rows of k elements into [k / kStep][16 rows][kStep].
+template <typename T, int kStep>
+void transpose(const std::byte* const* rows, int k, std::byte* out) {
+  constexpr size_t kStepBytes = sizeof(T) * kStep;
+  const auto put = [&](int step, size_t num_bytes) {
+    std::byte* lane = out + static_cast<int64_t>(step) * kPanelRows * kStepBytes;
+    for (int row = 0; row < kPanelRows; ++row, lane += kStepBytes) {
+      if (rows[row] != nullptr) std::memcpy(lane, rows[row] + static_cast<int64_t>(step) * kStepBytes, num_bytes);
     }
-  }
+  };
+  for (int step = 0; step < k / kStep; ++step) put(step, kStepBytes);
+  if (k % kStep != 0) put(k / kStep, sizeof(T) * (k % kStep));
 }
 
 }  // namespace
@@ -142,14 +165,36 @@ int64_t panel_bytes(PanelFormat format, int k) {
 void pack_panel(PanelFormat format, const std::byte* const rows[kPanelRows], int k, std::byte* out) {
   std::memset(out, 0, static_cast<size_t>(panel_bytes(format, k)));
   switch (format) {
+    case PanelFormat::kQ4_0:
+      return pack_quantised<PanelFormat::kQ4_0>(rows, k, bytes(out));
+    case PanelFormat::kQ4_1:
+      return pack_quantised<PanelFormat::kQ4_1>(rows, k, bytes(out));
+    case PanelFormat::kQ5_0:
+      return pack_quantised<PanelFormat::kQ5_0>(rows, k, bytes(out));
+    case PanelFormat::kQ5_1:
+      return pack_quantised<PanelFormat::kQ5_1>(rows, k, bytes(out));
+    case PanelFormat::kQ8_0:
+      return pack_quantised<PanelFormat::kQ8_0>(rows, k, bytes(out));
+    case PanelFormat::kQ2_K:
+      return pack_quantised<PanelFormat::kQ2_K>(rows, k, bytes(out));
+    case PanelFormat::kQ3_K:
+      return pack_quantised<PanelFormat::kQ3_K>(rows, k, bytes(out));
+    case PanelFormat::kQ4_K:
+      return pack_quantised<PanelFormat::kQ4_K>(rows, k, bytes(out));
+    case PanelFormat::kQ5_K:
+      return pack_quantised<PanelFormat::kQ5_K>(rows, k, bytes(out));
+    case PanelFormat::kQ6_K:
+      return pack_quantised<PanelFormat::kQ6_K>(rows, k, bytes(out));
+    case PanelFormat::kIQ4_NL:
+      return pack_quantised<PanelFormat::kIQ4_NL>(rows, k, bytes(out));
+    case PanelFormat::kIQ4_XS:
+      return pack_quantised<PanelFormat::kIQ4_XS>(rows, k, bytes(out));
     case PanelFormat::kF32:
-      return transpose<float>(rows, k, 1, out);
+      return transpose<float, 1>(rows, k, out);
     case PanelFormat::kF16:
-      return transpose<uint16_t>(rows, k, 1, out);
+      return transpose<uint16_t, 1>(rows, k, out);
     case PanelFormat::kBF16:
-      return transpose<uint16_t>(rows, k, 2, out);
-    default:
-      return pack_quantised(format, rows, k, bytes(out));
+      return transpose<uint16_t, 2>(rows, k, out);
   }
 }
 
