@@ -8,6 +8,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/arena.h"
 #include "base/rng.h"
 #include "kernels/linear_blocks.h"
 #include "kernels/linear_pack.h"
@@ -45,7 +46,7 @@ struct TestWeight {
       }
       kernels::pack_panel(format, rows, k, buffer->data() + p * bytes);
     }
-    weight = tensor::Weight(type, Numerics::kDefault, n, k, buffer);
+    weight = tensor::Weight(type, Numerics::kDefault, n, k, {buffer, buffer->data()});
   }
   std::vector<std::byte> file;
   size_t row_bytes = 0;

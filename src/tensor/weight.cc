@@ -40,6 +40,10 @@ kernels::PanelFormat panel_format(DType source, Numerics numerics) {
   return PanelFormat::kF32;
 }
 
+int64_t packed_bytes(DType source, Numerics numerics, int64_t rows, int64_t cols) {
+  return kernels::num_panels(rows) * kernels::panel_bytes(panel_format(source, numerics), static_cast<int>(cols));
+}
+
 InputForms input_form(DType source, Numerics numerics) {
   if (numerics == Numerics::kFp32 || source == DType::kF32 || source == DType::kF16) return InputForms::kF32;
   return source == DType::kBF16 ? InputForms::kBF16 : InputForms::kS8;
@@ -53,7 +57,7 @@ Weight Weight::null(int64_t rows, int64_t cols, InputForms form) {
   return weight;
 }
 
-Weight::Weight(DType source, Numerics numerics, int64_t rows, int64_t cols, std::shared_ptr<const AlignedBuffer> panels)
+Weight::Weight(DType source, Numerics numerics, int64_t rows, int64_t cols, std::shared_ptr<const std::byte> panels)
     : source_(source),
       numerics_(numerics),
       form_(tensor::input_form(source, numerics)),

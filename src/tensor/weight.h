@@ -7,7 +7,6 @@
 #include <span>
 #include <vector>
 
-#include "base/arena.h"
 #include "kernels/linear.h"
 #include "tensor/device.h"
 #include "tensor/dtype.h"
@@ -30,13 +29,17 @@ constexpr bool contains(InputForms set, InputForms form) {
 // The packed layout of a weight that comes from a tensor of this type; kernels/linear.h has the bytes of each.
 kernels::PanelFormat panel_format(DType source, Numerics numerics);
 
+// Bytes of the panels of a matrix of this type and shape, padding included: at most 1.03 times the file's bytes where rows
+// are a multiple of 16 and cols one of 256.
+int64_t packed_bytes(DType source, Numerics numerics, int64_t rows, int64_t cols);
+
 class Weight {
  public:
   Weight() = default;
   // A weight of the null device: a shape without bytes.
   static Weight null(int64_t rows, int64_t cols, InputForms form = InputForms::kS8);
-  // Packed panels of the CPU; made by weights/packer.
-  Weight(DType source, Numerics numerics, int64_t rows, int64_t cols, std::shared_ptr<const AlignedBuffer> panels);
+  // Packed panels of the CPU, packed_bytes() of them, 64-byte aligned; made by weights/packer or mapped from a packed file.
+  Weight(DType source, Numerics numerics, int64_t rows, int64_t cols, std::shared_ptr<const std::byte> panels);
 
   int64_t rows() const { return rows_; }
   int64_t cols() const { return cols_; }
@@ -44,8 +47,8 @@ class Weight {
   Numerics numerics() const { return numerics_; }  // kFp32: the panels hold fp32 whatever the source
   InputForms input_form() const { return form_; }
   kernels::PanelFormat format() const { return panel_format(source_, numerics_); }
-  int64_t size_bytes() const { return panels_ ? static_cast<int64_t>(panels_->size_bytes()) : 0; }
-  const std::byte* panels() const { return panels_ ? panels_->data() : nullptr; }
+  int64_t size_bytes() const { return panels_ ? packed_bytes(source_, numerics_, rows_, cols_) : 0; }
+  const std::byte* panels() const { return panels_.get(); }
   explicit operator bool() const { return rows_ > 0; }
 
  private:
@@ -54,7 +57,7 @@ class Weight {
   InputForms form_ = InputForms::kNone;
   int64_t rows_ = 0;
   int64_t cols_ = 0;
-  std::shared_ptr<const AlignedBuffer> panels_;  // shared: tied embeddings use one copy for look-up and LM head
+  std::shared_ptr<const std::byte> panels_;  // shared: tied embeddings use one copy for look-up and LM head
 };
 
 class Vector {

@@ -1,5 +1,6 @@
 #include "weights/checkpoint.h"
 
+#include <algorithm>
 #include <boost/json/value.hpp>
 #include <deque>
 #include <unordered_map>
@@ -273,17 +274,23 @@ Result<TensorView> Checkpoint::Impl::add_one(TensorView view) const {
   return view;
 }
 
-Result<TensorView> Checkpoint::tensor(std::string_view name, int64_t rows, int64_t cols) const {
+Result<tensor::DType> Checkpoint::dtype(std::string_view name, int64_t rows, int64_t cols) const {
   const auto found = impl_->index.find(name);
-  if (found != impl_->index.end()) {  // before any conversion, which trusts the shape less than it could
-    const std::vector<int64_t>& dims = impl_->tensors[found->second].dims;
-    int64_t actual_rows = 1;
-    for (size_t d = 1; d < dims.size(); ++d) actual_rows *= dims[d];
-    if (dims[0] != cols || actual_rows != rows) {
-      return impl_->in_path(error(ErrorCode::kInvalidFile, "tensor '{}' is [{}, {}], expected [{}, {}]", name,
-                                  actual_rows, dims[0], rows, cols));
-    }
+  if (found == impl_->index.end()) {
+    return impl_->in_path(error(ErrorCode::kInvalidFile, "tensor '{}' is missing", name));
   }
+  const TensorSummary& summary = impl_->tensors[found->second];
+  int64_t actual_rows = 1;
+  for (size_t d = 1; d < summary.dims.size(); ++d) actual_rows *= summary.dims[d];
+  if (summary.dims[0] != cols || actual_rows != rows) {
+    return impl_->in_path(error(ErrorCode::kInvalidFile, "tensor '{}' is [{}, {}], expected [{}, {}]", name,
+                                actual_rows, summary.dims[0], rows, cols));
+  }
+  return summary.dtype;
+}
+
+Result<TensorView> Checkpoint::tensor(std::string_view name, int64_t rows, int64_t cols) const {
+  BRIO_TRY_OK(dtype(name, rows, cols));  // before any conversion, which trusts the shape less than it could
   return tensor(name);
 }
 
@@ -294,15 +301,34 @@ Result<std::vector<float>> Checkpoint::vector(std::string_view name, int64_t siz
   return values;
 }
 
-void Checkpoint::drop(const TensorView& view) const {
+void Checkpoint::drop(const TensorView& view, int64_t num_bytes) const {
   const auto found = impl_->index.find(view.name);
   if (found == impl_->index.end()) return;
   const size_t source = impl_->entries[found->second].source;
+  num_bytes = std::min(num_bytes, impl_->tensors[found->second].size_bytes);
   if (impl_->gguf) {
-    impl_->gguf->drop(impl_->gguf->tensors()[source]);
+    impl_->gguf->drop(impl_->gguf->tensors()[source], num_bytes);
   } else {
-    impl_->folder->drop(impl_->folder->tensors()[source]);
+    impl_->folder->drop(impl_->folder->tensors()[source], num_bytes);
   }
+}
+
+std::vector<Checkpoint::SourceFile> Checkpoint::source_files() const {
+  const std::vector<MappedFile>& files = impl_->gguf ? impl_->gguf->files() : impl_->folder->files();
+  const std::vector<std::filesystem::path>& paths = impl_->gguf ? impl_->gguf->paths() : impl_->folder->paths();
+  std::vector<SourceFile> out;
+  for (size_t i = 0; i < files.size(); ++i) out.push_back({paths[i], files[i].stamp()});
+  return out;
+}
+
+std::string_view Checkpoint::sample(std::string_view name) const {
+  const auto found = impl_->index.find(name);
+  if (found == impl_->index.end()) return {};
+  constexpr int64_t kMostBytes = 64;
+  const int64_t size = impl_->tensors[found->second].size_bytes;
+  const int64_t length = std::min(size, kMostBytes);
+  const std::byte* middle = impl_->entries[found->second].data + (size - length) / 2;
+  return {reinterpret_cast<const char*>(middle), static_cast<size_t>(length)};
 }
 
 Result<std::string> Checkpoint::folder_file(std::string_view name) const {

@@ -38,6 +38,7 @@
 #include "base/arena.h"
 #include "base/result.h"
 #include "tensor/dtype.h"
+#include "weights/file_stamp.h"
 #include "weights/metadata.h"
 
 namespace brio::weights {
@@ -85,15 +86,27 @@ class Checkpoint {
   };
   const std::vector<TensorSummary>& tensors() const;  // in file order
   bool has_tensor(std::string_view name) const;
+  // Its type, with the shape checked as tensor() does; nothing of it is read or converted.
+  Result<tensor::DType> dtype(std::string_view name, int64_t rows, int64_t cols) const;
   Result<TensorView> tensor(std::string_view name) const;  // kInvalidFile when missing
   // The same with the shape checked; the error names the tensor and both shapes.
   Result<TensorView> tensor(std::string_view name, int64_t rows, int64_t cols) const;
   // A parameter vector (norm weight, bias) in fp32.
   Result<std::vector<float>> vector(std::string_view name, int64_t size) const;
-  // Gives back the file pages behind a view; the view stays valid.
-  void drop(const TensorView& view) const;
+  // Gives back the file pages behind a view, or behind its first bytes; the view stays valid.
+  void drop(const TensorView& view) const { drop(view, view.size_bytes); }
+  void drop(const TensorView& view, int64_t num_bytes) const;
 
   int64_t file_bytes() const;
+
+  // The mapped files: the one GGUF file, its parts, or the safetensors files.
+  struct SourceFile {
+    std::filesystem::path path;
+    FileStamp stamp;  // when it was opened
+  };
+  std::vector<SourceFile> source_files() const;
+  // Some bytes of the tensor as the file has them, to tell it from another of its name and shape; empty if missing.
+  std::string_view sample(std::string_view name) const;
 
   // Tokenizer sources: the whole GGUF metadata, or files beside config.json (text of at most 64 MiB, kNotFound if
   // absent).

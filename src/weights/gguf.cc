@@ -115,8 +115,8 @@ int64_t Gguf::size_bytes() const {
   return static_cast<int64_t>(total);
 }
 
-void Gguf::drop(const TensorInfo& tensor) const {
-  files_[static_cast<size_t>(tensor.file)].drop({tensor.data, static_cast<size_t>(tensor.size_bytes)});
+void Gguf::drop(const TensorInfo& tensor, int64_t num_bytes) const {
+  files_[static_cast<size_t>(tensor.file)].drop({tensor.data, static_cast<size_t>(num_bytes)});
 }
 
 }  // namespace brio::weights

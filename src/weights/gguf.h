@@ -62,8 +62,10 @@ class Gguf {
   const std::vector<std::filesystem::path>& paths() const { return paths_; }
   int64_t size_bytes() const;  // of all parts
 
-  // Gives back the pages of a tensor that has been packed.
-  void drop(const TensorInfo& tensor) const;
+  const std::vector<MappedFile>& files() const { return files_; }  // one a path
+
+  // Gives back the pages of the first bytes of a tensor.
+  void drop(const TensorInfo& tensor, int64_t num_bytes) const;
 
  private:
   Result<void> add_part(const std::filesystem::path& path, int index, int num_parts);

@@ -158,7 +158,7 @@ TEST_F(SplitGguf, OpensFromAnyPart) {
       ASSERT_NE(tensor, nullptr);
       EXPECT_EQ(tensor->file, i - 1);
       EXPECT_EQ(dequantized(*tensor)[0], static_cast<float>(i));
-      opened->drop(*tensor);
+      opened->drop(*tensor, tensor->size_bytes);
       EXPECT_EQ(dequantized(*tensor)[0], static_cast<float>(i)) << "dropped pages must read the same again";
     }
   }

@@ -3,14 +3,20 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <vector>
 
 #include "base/rng.h"
+#include "base/sanitizers.h"
+#include "base/temporary_folder.h"
+#include "base/testing/peak_memory.h"
 #include "kernels/linear.h"
 #include "tensor/dequantize.h"
+#include "weights/gguf_writer.h"
 
 namespace brio::weights {
 namespace {
@@ -76,6 +82,61 @@ TEST(PackerTest, PanelsHoldTheValuesOfTheFile) {
       }
     }
   }
+}
+
+// Every type at every shape of the four models of the catalogue that it can have, padding included. Prints the worst.
+TEST(PackerTest, PanelsTakeNoMoreThanThreeHundredthsOnTopOfTheFile) {
+  struct Shape {
+    int64_t rows, cols;
+  };
+  constexpr Shape kShapes[] = {
+      {49152, 576},  {192, 576},   {576, 576},   {1536, 576},  {576, 1536},                  // smollm2-135m
+      {262144, 640}, {256, 640},   {1024, 640},  {640, 1024},  {2048, 640},    {640, 2048},  // gemma3-270m
+      {151936, 896}, {128, 896},   {896, 896},   {4864, 896},  {896, 4864},                  // qwen2.5-coder-0.5b
+      {256, 1536},   {1536, 1536}, {8960, 1536}, {1536, 8960}, {151936, 1536},               // qwen2.5-coder-1.5b
+  };
+  for (const DType type : kAllTypes) {
+    double worst = 0.0;
+    int num_shapes = 0;
+    for (const auto& [rows, cols] : kShapes) {
+      if (cols % tensor::traits(type).block_elements != 0) continue;
+      const auto file = static_cast<double>(rows * tensor::row_bytes(type, cols));
+      const double ratio = static_cast<double>(tensor::packed_bytes(type, Numerics::kDefault, rows, cols)) / file;
+      EXPECT_LE(ratio, 1.03) << tensor::name(type) << " " << rows << " x " << cols;
+      worst = std::max(worst, ratio);
+      ++num_shapes;
+    }
+    std::printf("%-6s %.4f of the file's bytes at worst, %d shapes\n", tensor::name(type).data(), worst, num_shapes);
+    EXPECT_GT(num_shapes, 0);
+  }
+}
+
+// The peak of resident memory, which is the packed bytes, what is mapped of the file, and little else.
+TEST(PackerTest, PagesOfTheFileAreGivenBackWhilePacking) {
+  if (kSanitized) GTEST_SKIP() << "a sanitizer's memory is not ours";
+  constexpr int64_t kRows = 65536;
+  constexpr int64_t kCols = 1024;
+  const TemporaryFolder folder;
+  int64_t file_bytes = 0;
+  {
+    const RandomTensor source(DType::kQ8_0, kRows, kCols);
+    GgufWriter out;
+    out.string("general.architecture", "qwen2");
+    out.tensor("big.weight", DType::kQ8_0, {kCols, kRows}, source.bytes);
+    ASSERT_TRUE(out.write(folder / "model.gguf").ok());
+    file_bytes = source.view.size_bytes;
+  }
+  const Checkpoint checkpoint = Checkpoint::open(folder / "model.gguf").value();
+  const TensorView view = checkpoint.tensor("big.weight", kRows, kCols).value();
+  ThreadPool pool(2);
+  const testing::PeakMemory peak;
+  if (!peak.is_measured()) GTEST_SKIP() << "the system does not tell";
+  const auto weight = pack(view, Numerics::kDefault, pool, [&](int64_t read) { checkpoint.drop(view, read); });
+  ASSERT_TRUE(weight.ok());
+  const int64_t grown = peak.grown_bytes();
+  std::printf("%.1f MB of file: packing took %.1f MB\n", file_bytes / 1e6, grown / 1e6);
+  EXPECT_GE(grown, weight->size_bytes());
+  EXPECT_LE(grown, file_bytes * 5 / 4);
 }
 
 TEST(PackerTest, ImpossibleShapesAreErrorsThatNameTheTensor) {

@@ -94,8 +94,8 @@ int64_t Safetensors::size_bytes() const {
   return static_cast<int64_t>(total);
 }
 
-void Safetensors::drop(const SafetensorsTensor& tensor) const {
-  files_[static_cast<size_t>(tensor.file)].drop({tensor.data, static_cast<size_t>(tensor.size_bytes)});
+void Safetensors::drop(const SafetensorsTensor& tensor, int64_t num_bytes) const {
+  files_[static_cast<size_t>(tensor.file)].drop({tensor.data, static_cast<size_t>(num_bytes)});
 }
 
 }  // namespace brio::weights

@@ -41,7 +41,9 @@ class Safetensors {
   const std::vector<SafetensorsTensor>& tensors() const { return tensors_; }
   const SafetensorsTensor* find(std::string_view name) const;
   int64_t size_bytes() const;
-  void drop(const SafetensorsTensor& tensor) const;
+  const std::vector<std::filesystem::path>& paths() const { return paths_; }
+  const std::vector<MappedFile>& files() const { return files_; }  // one a path
+  void drop(const SafetensorsTensor& tensor, int64_t num_bytes) const;
 
  private:
   Result<void> add_file(const std::filesystem::path& path);
