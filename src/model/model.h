@@ -13,6 +13,7 @@
 #include "ops/ops.h"
 #include "tensor/kv_layout.h"
 #include "weights/checkpoint.h"
+#include "weights/packed_cache.h"
 
 namespace brio::model {
 
@@ -74,6 +75,7 @@ struct BuildOptions {
   Limits limits;
   Progress progress = nullptr;
   void* progress_context = nullptr;
+  weights::PackedCache* packed = nullptr;  // where weights are mapped from and added to; not with Numerics::kFp32
 };
 Result<std::unique_ptr<Model>> build_model(const weights::Checkpoint& checkpoint, std::shared_ptr<ops::OpSet> ops,
                                            ThreadPool& pool, const BuildOptions& options);

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+#include <utility>
+
 #include "weights/packer.h"
 
 namespace brio::model {
@@ -16,6 +19,8 @@ std::string layer_name(int layer, std::string_view name) {
 WeightLoader::WeightLoader(const weights::Checkpoint& checkpoint, tensor::Numerics numerics, ThreadPool& pool,
                            const BuildOptions& options)
     : checkpoint_(&checkpoint), numerics_(numerics), pool_(&pool), options_(options) {
+  if (numerics != tensor::Numerics::kDefault)
+    options_.packed = nullptr;  // exact fp32 weights are large and for checking
   for (const auto& tensor : checkpoint.tensors()) total_bytes_ += tensor.size_bytes;
 }
 
@@ -26,12 +31,29 @@ bool WeightLoader::has(std::string_view name) const {
 Result<tensor::Weight> WeightLoader::matrix(std::string_view name, int64_t rows, int64_t cols) {
   if (checkpoint_ == nullptr) return tensor::Weight::null(rows, cols);
   used_.emplace(name);
-  BRIO_TRY(const weights::TensorView view, checkpoint_->tensor(name, rows, cols));
-  BRIO_TRY(tensor::Weight weight, weights::pack(view, numerics_, *pool_));
-  checkpoint_->drop(view);
+  weights::PackedCache* const cache = options_.packed;
+  if (cache != nullptr) {
+    BRIO_TRY(const tensor::DType dtype, checkpoint_->dtype(name, rows, cols));
+    if (std::optional<tensor::Weight> mapped = cache->find(name, dtype, rows, cols)) {
+      packed_bytes_ += mapped->size_bytes();
+      report(rows * tensor::row_bytes(dtype, cols));
+      return *std::move(mapped);
+    }
+  }
+  BRIO_TRY(tensor::Weight weight, pack(name, rows, cols));
+  if (cache != nullptr) cache->add(name, weight);
   packed_bytes_ += weight.size_bytes();
-  report(view.size_bytes);
   return weight;
+}
+
+Result<tensor::Weight> WeightLoader::pack(std::string_view name, int64_t rows, int64_t cols) {
+  BRIO_TRY(const weights::TensorView view, checkpoint_->tensor(name, rows, cols));
+  if (view.owned) checkpoint_->drop(view);  // a copy: the file has been read
+  int64_t done = 0;
+  return weights::pack(view, numerics_, *pool_, [&](int64_t num_bytes) {
+    if (!view.owned) checkpoint_->drop(view, num_bytes);
+    report(num_bytes - std::exchange(done, num_bytes));
+  });
 }
 
 Result<tensor::Weight> WeightLoader::matrix(int layer, std::string_view name, int64_t rows, int64_t cols) {

@@ -1,5 +1,5 @@
 // WeightLoader: hands an architecture its weights by GGUF name, checked against the shape it expects, packed for the
-// device. Pages of the file are dropped as soon as they are packed.
+// device or mapped from a packed file. Pages of the model's file are dropped as soon as they are packed.
 #pragma once
 
 #include <cstdint>
@@ -40,6 +40,7 @@ class WeightLoader {
   int64_t packed_bytes() const { return packed_bytes_; }
 
  private:
+  Result<tensor::Weight> pack(std::string_view name, int64_t rows, int64_t cols);
   void report(int64_t source_bytes);
 
   const weights::Checkpoint* checkpoint_ = nullptr;
