@@ -1,10 +1,13 @@
 #include "cli/answer.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
+#include <thread>
 
 #include "cli/interrupt.h"
 #include "cli/terminal.h"
@@ -69,6 +72,7 @@ Result<Runner> load_runner(const RunnerOptions& options) {
   BRIO_TRY(load.numerics, parse_numerics(options.numerics));
   load.num_threads = options.threads;
   load.limits.max_logits = 1;
+  set_packed_cache(options.packed_cache, load);
   ProgressLine progress("loading " + options.model);
   load.progress = [&](double done) { progress.fraction(done); };
   Runner runner;
@@ -116,6 +120,31 @@ void add_threads_flag(CLI::App& command, int& threads) {
   constexpr int kMostThreads = 1024;
   command.add_option("--threads", threads, "Compute threads (default, and 0: the cores this process may use)")
       ->check(CLI::Range(0, kMostThreads));
+}
+
+void add_packed_cache_flag(CLI::App& command, std::string& packed_cache) {
+  command.add_option("--packed-cache", packed_cache,
+                     "Folder where packed weights are kept, so that the next start maps them; off: pack every time "
+                     "(default: packed in $BRIO_HOME or ~/.cache/brio, for models from 32 MB on)");
+}
+
+void set_packed_cache(const std::string& packed_cache, server::LoadOptions& load) {
+  if (packed_cache.empty()) {
+    load.packed = server::default_packed_folder();
+  } else if (packed_cache != "off") {
+    load.packed.path = packed_cache;
+  }
+  load.note = [](const std::string& line) { say(dim(printable(line), STDERR_FILENO) + "\n"); };
+}
+
+void finish_keeping(const weights::PackedWriter* writer) {
+  if (writer == nullptr) return;
+  const InterruptGuard guard;
+  ProgressLine progress("keeping the packed weights for the next start");
+  while (!writer->done() && !InterruptGuard::interrupted()) {
+    progress.fraction(writer->fraction());
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
 }
 
 Result<void> check_context(const server::LoadedModel& loaded, int64_t num_tokens) {

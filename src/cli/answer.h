@@ -39,13 +39,20 @@ struct RunnerOptions {
   std::string model;
   std::string numerics = "default";
   int threads = 0;
-  int context = 0;         // 0: what the model was trained for, as far as memory goes
-  bool log_steps = false;  // a line per step on standard error
+  int context = 0;           // 0: what the model was trained for, as far as memory goes
+  bool log_steps = false;    // a line per step on standard error
+  std::string packed_cache;  // as add_packed_cache_flag has it
 };
 
 Result<Runner> load_runner(const RunnerOptions& options);
 
 void add_threads_flag(CLI::App& command, int& threads);
+
+// --packed-cache DIR|off; empty: the default folder. The folder that this means, and what to say about it, go to `load`.
+void add_packed_cache_flag(CLI::App& command, std::string& packed_cache);
+void set_packed_cache(const std::string& packed_cache, server::LoadOptions& load);
+// Waits until the packed weights of a first start are kept, or Ctrl-C. writer may be null.
+void finish_keeping(const weights::PackedWriter* writer);
 
 // kContextLengthExceeded for more tokens in a row than the model was trained for.
 Result<void> check_context(const server::LoadedModel& loaded, int64_t num_tokens);

@@ -105,9 +105,12 @@ Result<void> run(Flags& flags) {
         stderr, "{}\n",
         dim(runner.loaded.name + " is a base model without a chat template: it continues the raw text", STDERR_FILENO));
   }
-  if (flags.has_text || flags.has_file || from_stdin) return answer_once(runner, flags, text);
-  if (flags.json) return error(ErrorCode::kInvalidArgument, "--json needs a prompt: -p, -f or -");
-  return chat(runner, {flags.request, flags.system, flags.raw});
+  const bool once = flags.has_text || flags.has_file || from_stdin;
+  if (!once && flags.json) return error(ErrorCode::kInvalidArgument, "--json needs a prompt: -p, -f or -");
+  const Result<void> answered =
+      once ? answer_once(runner, flags, text) : chat(runner, {flags.request, flags.system, flags.raw});
+  if (answered.ok()) finish_keeping(runner.loaded.keeping.get());
+  return answered;
 }
 
 void add_sampling_flags(CLI::App& command, Flags& flags) {
@@ -151,6 +154,7 @@ void add_run_command(CLI::App& app, int& exit_code) {
   command->add_option("--ctx", flags->runner.context, "Tokens of context (default: what the model was trained for)")
       ->check(CLI::Range(1, 1 << 24));
   add_threads_flag(*command, flags->runner.threads);
+  add_packed_cache_flag(*command, flags->runner.packed_cache);
   command->add_option("--numerics", flags->runner.numerics, "default, or fp32: exact weights and fp32 everywhere, slow")
       ->capture_default_str();
   command->add_flag("--log-steps", flags->runner.log_steps, "Print the rows, sequences and chunks of every step");

@@ -22,6 +22,7 @@ struct Flags {
   std::string kv_memory;
   bool has_kv_memory = false;
   std::string numerics = "default";
+  std::string packed_cache;
   int max_sequences = 32;
   int max_batch_tokens = 512;
   int batch_wait_ms = 50;
@@ -63,8 +64,9 @@ void print_serving(const server::Serving& serving) {
   const auto line = [&page](const char* label, const std::string& text) {
     page += fmt::format("{}  {}\n", bold(fmt::format("{:<10}", label), STDOUT_FILENO), text);
   };
-  line("model", fmt::format("{} · {} of weights · {} · loaded in {:.1f} s", model.name,
-                            format_bytes(model.model->weight_bytes()), name(model.isa), model.load_ms / 1000.0));
+  line("model", fmt::format("{} · {} of weights{} · {} · loaded in {:.1f} s", model.name,
+                            format_bytes(model.model->weight_bytes()), model.mapped_bytes > 0 ? ", mapped" : "",
+                            name(model.isa), model.load_ms / 1000.0));
   const int trained = model.model->config().context;
   line("--ctx",
        fmt::format("{} tokens{}", grouped(serving.stats.max_context),
@@ -99,6 +101,7 @@ Result<void> serve(Flags& flags) {
   options.load.limits.max_logits = flags.max_sequences;
   options.drain_timeout = std::chrono::seconds(flags.drain_seconds);
   if (flags.log_steps) options.engine.on_step = print_step;
+  set_packed_cache(flags.packed_cache, options.load);
   ProgressLine progress("loading " + options.model);
   options.load.progress = [&](double done) { progress.fraction(done); };
   server::ServeEvents events;
@@ -124,6 +127,7 @@ void add_capacity_flags(CLI::App& command, Flags& flags) {
       "--kv-memory", flags.kv_memory,
       "Memory of the KV cache, such as 512M or 2G (default: half of what the weights leave, at most what is useful)");
   add_threads_flag(command, flags.serve.load.num_threads);
+  add_packed_cache_flag(command, flags.packed_cache);
   command.add_option("--numerics", flags.numerics, "default, or fp32: exact weights and fp32 everywhere, slow")
       ->capture_default_str();
 }

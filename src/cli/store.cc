@@ -11,6 +11,8 @@
 #include "hub/catalogue.h"
 #include "hub/pull.h"
 #include "hub/store.h"
+#include "server/loaded_model.h"
+#include "weights/packed_cache.h"
 
 namespace brio::cli {
 namespace {
@@ -52,6 +54,7 @@ Result<void> remove_models(const std::vector<std::string>& names) {
     BRIO_TRY_OK(store.remove(name));
     fmt::print("removed {}\n", name);
   }
+  weights::sweep_packed_files(server::default_packed_folder().path);
   return {};
 }
 

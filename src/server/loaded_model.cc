@@ -36,7 +36,19 @@ Result<chat::OutputFormat> choose_output(const LoadedModel& model, const LoadOpt
   return out;
 }
 
+constexpr int64_t kWorthAFile = int64_t{32} << 20;  // packs in a twentieth of a second
+
+// What has become of the packed weights of a first start.
+std::string kept_line(const Result<void>& kept, const std::string& path, int64_t size_bytes) {
+  if (kept.ok()) return fmt::format("{}: packed weights ({} MB) for a faster next start", path, size_bytes / 1'000'000);
+  return fmt::format("packed weights are not kept: {}", kept.error().message);
+}
+
 }  // namespace
+
+PackedFolder default_packed_folder() {
+  return {hub::home() / "packed", kWorthAFile};
+}
 
 Result<weights::Checkpoint> open_checkpoint(const std::string& name_or_path) {
   BRIO_TRY(const std::filesystem::path path, hub::resolve(name_or_path));
@@ -87,12 +99,34 @@ Result<LoadedModel> load_model(const std::string& name_or_path, const LoadOption
       (*static_cast<const std::function<void(double)>*>(context))(fraction);
     };
   }
+  std::optional<weights::PackedCache> cache;
+  if (!options.packed.path.empty() && checkpoint.file_bytes() >= options.packed.least_bytes &&
+      options.numerics == tensor::Numerics::kDefault) {
+    build.packed = &cache.emplace(options.packed.path, checkpoint, *loaded.pool);
+    if (cache->refused() && options.note) {
+      options.note(fmt::format("{}: {}; packing again", cache->path().string(), cache->refused()->message));
+    }
+  }
   BRIO_TRY(loaded.model, model::build_model(checkpoint, std::move(ops), *loaded.pool, build));
   if (loaded.tokenizer->vocab_size() > loaded.model->config().vocab) {
     return error(ErrorCode::kInvalidFile, "{}: the vocabulary has {} tokens, tensor 'token_embd.weight' only {} rows",
                  checkpoint.path().string(), loaded.tokenizer->vocab_size(), loaded.model->config().vocab);
   }
   loaded.load_ms = to_ms(Clock::steady().now() - start);
+  if (cache) {
+    loaded.mapped_bytes = cache->mapped_bytes();
+    const auto say = [note = options.note, path = cache->path().string(),
+                      size = loaded.model->weight_bytes()](const Result<void>& kept) {
+      const bool given_up = !kept.ok() && kept.error().code == ErrorCode::kCancelled;
+      if (note && !given_up) note(kept_line(kept, path, size));
+    };
+    auto writer = cache->keep(say);
+    if (writer.ok()) {
+      loaded.keeping = std::move(writer).value();
+    } else {
+      say(writer.error());
+    }
+  }
   return loaded;
 }
 

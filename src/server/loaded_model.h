@@ -18,11 +18,22 @@
 #include "tensor/device.h"
 #include "tokenizer/tokenizer.h"
 #include "weights/checkpoint.h"
+#include "weights/packed_cache.h"
 
 namespace brio::server {
 
+// The folder of packed files (weights/packed_cache.h), and for which models it is worth one.
+struct PackedFolder {
+  std::filesystem::path path;  // empty: weights are always packed anew
+  int64_t least_bytes = 0;     // smaller models are packed faster than one notices
+};
+
 struct LoadOptions {
   tensor::Numerics numerics = tensor::Numerics::kDefault;
+  PackedFolder packed;
+  // A line about the packed file when there is something to say: why it is not used, that it was kept or why not. Called by
+  // load_model, and by another thread until the LoadedModel has gone. May be empty.
+  std::function<void(const std::string& line)> note;
   int num_threads = 0;  // 0: effective_cpus()
   model::Limits limits;
   std::string tool_parser = "auto";  // of chat/tool_format.h, or auto (by the template), none
@@ -41,8 +52,13 @@ struct LoadedModel {
   chat::OutputFormat output;                    // how answers to chats are read
   std::string bos_text, eos_text;               // what templates see as bos_token and eos_token
   Isa isa = Isa::kScalar;
+  int64_t mapped_bytes = 0;  // of weights, from a packed file; the others were packed
   double load_ms = 0.0;
+  std::unique_ptr<weights::PackedWriter> keeping;  // what was packed is being written for the next start; may be null
 };
+
+// What commands take by default: home()/packed, for models that take longer to pack than to map.
+PackedFolder default_packed_folder();
 
 // name_or_path: a .gguf file, a safetensors folder, or a catalogue name in the store.
 Result<LoadedModel> load_model(const std::string& name_or_path, const LoadOptions& options);
