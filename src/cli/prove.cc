@@ -14,8 +14,8 @@
 #include "cli/answer.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
+#include "cli/prove_bench.h"
 #include "cli/terminal.h"
-#include "prove/depth.h"
 #include "prove/matrix.h"
 
 namespace brio::cli {
@@ -24,78 +24,23 @@ namespace {
 using prove::RowResult;
 
 struct Flags {
-  std::string model, numerics = "default", state, peer;
+  std::string model, numerics = "default", state, peer, packed_cache;
   std::vector<std::string> only;
   bool quick = false, full = false, json = false, fingerprints = false;
   int runs = 0, threads = 5;
   uint64_t seed = 1;
 };
 
-// Small models (tests) are cheap enough for more.
-constexpr int64_t kSmallModelBytes = 32 << 20;
-constexpr int kSmallModelVisits = 32;
-constexpr int kSmallModelRuns = 5;  // times as many
-constexpr int kSmallModelLongest = 300;
-
+const std::string kPackedCache = "packed cache";
 const std::string kFreshProcess = "fresh process";
 const std::string kAnotherBuild = "another build";
-
-// Cut into prompts; long enough for the longest. Several scripts, code, digits and emoji.
-constexpr std::string_view kRealText =
-    "The kettle had been on the stove since six, and nobody in the house admitted to lighting it. Marta counted the "
-    "cups: 3 blue, 4 white, 12 chipped. \"Whose are these?\" she asked.\n"
-    "int sum(const std::vector<int>& values) {\n  int total = 0;\n  for (int value : values) total += value;\n  return "
-    "total;\n}\n"
-    "Der Zug nach Köln fährt um 17:42 Uhr ab; ¿y quién compró los billetes? Personne ne le sait.\n"
-    "昨天的雨下了一整夜，今天早上街上全是水。他说他会在九点之前回来。\n"
-    "كان البحر هادئا في الصباح، ثم جاءت الريح من الشمال.\n"
-    "Πόσο κοστίζει; 1.250,00 € — ακριβό! 🙂🚀👩‍👩‍👧 {\"key\": [1, 2.5e-3, null], "
-    "\"ok\": "
-    "true}\n"
-    "Every evening the lighthouse keeper wrote one line in the log: wind, sea, ships passed. In forty years he missed "
-    "two. SELECT name, COUNT(*) FROM ships WHERE year = 1911 GROUP BY name ORDER BY 2 DESC;\n";
 
 const prove::Depth& depth_of(const Flags& flags) {
   return flags.full ? prove::kFull : flags.quick ? prove::kQuick : prove::kUsual;
 }
 
-struct Bench {
-  std::unique_ptr<prove::TracedModel> model;
-  prove::Material material;
-  int runs = 1;
-};
-
-Result<Bench> make_bench(const Flags& flags) {
-  BRIO_TRY(const tensor::Numerics numerics, parse_numerics(flags.numerics));
-  BRIO_TRY(const weights::Checkpoint checkpoint, server::open_checkpoint(flags.model));
-  prove::Depth depth = depth_of(flags);
-  if (flags.full && checkpoint.file_bytes() < kSmallModelBytes) {
-    depth.most_visits = kSmallModelVisits;
-    depth.longest = kSmallModelLongest;
-    depth.runs *= kSmallModelRuns;
-  }
-  BRIO_TRY(std::shared_ptr<prove::ProbeDevice> device, prove::ProbeDevice::create(numerics, flags.threads));
-  ThreadPool& pool = device->pool(std::min(flags.threads, effective_cpus()));
-  ProgressLine progress("loading " + flags.model);
-  model::BuildOptions build;
-  build.limits = prove::limits_of(depth);
-  build.progress_context = &progress;
-  build.progress = [](void* context, double done) { static_cast<ProgressLine*>(context)->fraction(done); };
-  BRIO_TRY(auto model, model::build_model(checkpoint, device, pool, build));
-  progress.finish();
-  Bench bench;
-  bench.runs = flags.runs > 0 ? flags.runs : depth.runs;
-  std::vector<int32_t> real;
-  if (auto tokenizer = server::load_tokenizer(checkpoint); tokenizer.ok()) {
-    BRIO_TRY(real, (*tokenizer)->encode(kRealText, tokenizer::Trust::kUntrusted, tokenizer::AddSpecial::kNo));
-    while (!real.empty() && static_cast<int>(real.size()) < depth.longest) {
-      const std::vector<int32_t> once = real;
-      real.insert(real.end(), once.begin(), once.end());
-    }
-  }
-  bench.model = std::make_unique<prove::TracedModel>(std::move(model), device);
-  BRIO_TRY(bench.material, prove::make_material(depth, *bench.model, flags.seed, real));
-  return bench;
+ProveBenchOptions bench_options(const Flags& flags) {
+  return {flags.model, flags.numerics, {}, flags.threads, flags.runs, flags.seed, depth_of(flags)};
 }
 
 // Rows that were begun before, by name: "name<TAB>runs<TAB>combinations<TAB>positions<TAB>equal<TAB>occurred" each, after
@@ -160,6 +105,24 @@ std::string quoted(const std::string& text) {  // for sh
   return out + "'";
 }
 
+RowResult compared(const std::string& name, const std::vector<std::string>& expected,
+                   const std::vector<std::string>& actual, std::string occurred) {
+  RowResult row;
+  row.name = name;
+  row.runs = 1;
+  row.status = RowResult::Status::kEqual;
+  row.occurred = std::move(occurred);
+  for (size_t text = 0; text < expected.size(); ++text) {
+    ++row.combinations;
+    const std::string fingerprint = text < actual.size() ? actual[text] : "";
+    if (fingerprint == expected[text]) continue;
+    row.status = RowResult::Status::kDiffers;
+    row.detail = fmt::format("text {}: {} became {}", text, expected[text].substr(0, 12), fingerprint.substr(0, 12));
+    break;
+  }
+  return row;
+}
+
 // The texts alone in another process: this program again, or another build of it.
 Result<RowResult> other_process(const std::string& name, const std::string& program, const Flags& flags,
                                 const std::vector<std::string>& expected) {
@@ -175,21 +138,48 @@ Result<RowResult> other_process(const std::string& name, const std::string& prog
   if (const int status = pclose(pipe); status != 0) {
     return error(ErrorCode::kIo, "{} prove --fingerprints failed ({})", program, WEXITSTATUS(status));
   }
-  RowResult row;
-  row.name = name;
-  row.runs = 1;
-  row.status = RowResult::Status::kEqual;
-  row.occurred = fmt::format("every text alone by {}", program);
+  std::vector<std::string> fingerprints;
   std::istringstream lines(output);
-  std::string fingerprint;
-  for (size_t text = 0; text < expected.size(); ++text) {
-    ++row.combinations;
-    if (std::getline(lines, fingerprint) && fingerprint == expected[text]) continue;
-    row.status = RowResult::Status::kDiffers;
-    row.detail = fmt::format("text {}: {} became {}", text, expected[text].substr(0, 12), fingerprint.substr(0, 12));
-    break;
+  for (std::string line; std::getline(lines, line);) fingerprints.push_back(line);
+  return compared(name, expected, fingerprints, fmt::format("every text alone by {}", program));
+}
+
+// The texts alone once more, with weights from the packed file: the one that `brio run` and `brio serve` map. Where there
+// is none it is written first.
+Result<RowResult> packed_cache(const Flags& flags, const std::filesystem::path& folder,
+                               const std::vector<std::string>& expected) {
+  RowResult vacuous;
+  vacuous.name = kPackedCache;
+  ProveBenchOptions options = bench_options(flags);
+  options.packed_folder = folder;
+  BRIO_TRY(ProveBench bench, make_prove_bench(options));
+  if (bench.num_packed > 0) {
+    if (bench.keeping != nullptr) {
+      finish_keeping(bench.keeping.get());
+      if (InterruptGuard::interrupted()) bench.keeping->cancel();
+      if (const Result<void> kept = bench.keeping->result(); !kept.ok()) bench.not_kept = kept.error();
+    }
+    if (bench.not_kept) {
+      vacuous.detail = bench.not_kept->message;
+      return vacuous;
+    }
+    bench = {};  // only one model at a time
+    BRIO_TRY(bench, make_prove_bench(options));
   }
-  return row;
+  if (bench.num_mapped == 0 || bench.num_packed > 0) {
+    vacuous.detail = fmt::format("{} of {} weights mapped from {}", bench.num_mapped,
+                                 bench.num_mapped + bench.num_packed, bench.packed_path.string());
+    return vacuous;
+  }
+  prove::Matrix matrix(*bench.model, bench.material, flags.seed);
+  ProgressLine progress(kPackedCache);
+  BRIO_TRY_OK(matrix.run_alone([&](int done, int of) {
+    progress.fraction(static_cast<double>(done) / of);
+    return !InterruptGuard::interrupted();
+  }));
+  return compared(kPackedCache, expected, matrix.fingerprints(),
+                  fmt::format("{} weights, {} mapped from {}", bench.num_mapped, format_bytes(bench.mapped_bytes),
+                              bench.packed_path.string()));
 }
 
 std::string_view word(RowResult::Status status) {
@@ -242,7 +232,7 @@ bool is_wanted(const Flags& flags, const std::string& name) {
 Result<void> check_names(const Flags& flags, const std::vector<prove::Row>& rows) {
   std::vector<std::string> names;
   for (const prove::Row& row : rows) names.push_back(row.name);
-  names.insert(names.end(), {kFreshProcess, kAnotherBuild});
+  names.insert(names.end(), {kPackedCache, kFreshProcess, kAnotherBuild});
   for (const std::string& name : flags.only) {
     if (std::find(names.begin(), names.end(), name) == names.end()) {
       return error(ErrorCode::kInvalidArgument, "--row '{}': no such row; there are: {}", name, fmt::join(names, ", "));
@@ -252,7 +242,7 @@ Result<void> check_names(const Flags& flags, const std::vector<prove::Row>& rows
 }
 
 Result<void> prove_model(const Flags& flags) {
-  BRIO_TRY(Bench bench, make_bench(flags));
+  BRIO_TRY(ProveBench bench, make_prove_bench(bench_options(flags)));
   const std::vector<prove::Row> rows = prove::rows(bench.material);
   BRIO_TRY_OK(check_names(flags, rows));
   prove::Matrix matrix(*bench.model, bench.material, flags.seed);
@@ -302,6 +292,13 @@ Result<void> prove_model(const Flags& flags) {
     BRIO_TRY_OK(state.keep(result));
     add(result);
   }
+  server::LoadOptions load;
+  set_packed_cache(flags.packed_cache, load);
+  const bool has_packed = !load.packed.path.empty() && flags.numerics != "fp32";
+  if (has_packed && is_wanted(flags, kPackedCache) && !InterruptGuard::interrupted()) {
+    BRIO_TRY(const RowResult row, packed_cache(flags, load.packed.path, fingerprints));
+    add(row);
+  }
   if (is_wanted(flags, kFreshProcess) && !InterruptGuard::interrupted()) {
     const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
     BRIO_TRY(const RowResult row, other_process(kFreshProcess, self, flags, fingerprints));
@@ -346,6 +343,7 @@ void add_prove_command(CLI::App& app, int& exit_code) {
       ->capture_default_str();
   command->add_option("--numerics", flags->numerics, "default, or fp32: exact weights, fp32 activations and KV")
       ->capture_default_str();
+  add_packed_cache_flag(*command, flags->packed_cache);
   command->add_option("--seed", flags->seed, "Another seed draws other texts and runs")->capture_default_str();
   command->add_option("--state", flags->state,
                       "A file that keeps what has been proved: the same command goes on from it");

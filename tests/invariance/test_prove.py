@@ -23,6 +23,8 @@ def models(tmp_path_factory):
 
 
 def prove(model, *flags, **environment):
+    if "--packed-cache" not in flags:
+        flags = (*flags, "--packed-cache", model.parent / "packed")
     run = subprocess.run([BRIO, "prove", model, "--quick", "--json", *flags], capture_output=True, text=True,
                          env={**os.environ, **environment})
     assert run.stdout, run.stderr
@@ -35,6 +37,21 @@ def test_a_tiny_model_is_proved(models):
     assert proof["combinations"] == sum(row["combinations"] for row in proof["rows"]) > 200
     assert proof["rows"][-1]["row"] == "fresh process"
     assert all(row["occurred"] for row in proof["rows"])
+
+
+def test_the_packed_file_is_proved_where_it_can_be_used(models, tmp_path):
+    model = models / "llama-Q6_K.gguf"
+    for when in ("written", "found"):
+        code, proof = prove(model, "--row", "packed cache", "--packed-cache", tmp_path)
+        (row,) = proof["rows"]
+        assert (code, row["result"]) == (0, "equal"), when
+        assert f"mapped from {tmp_path}" in row["occurred"]
+    blocked = tmp_path / "file"
+    blocked.write_text("no folder")
+    code, proof = prove(model, "--row", "packed cache", "--packed-cache", blocked)
+    assert (code, proof["rows"][0]["result"]) == (7, "VACUOUS")
+    code, proof = prove(model, "--row", "packed cache", "--packed-cache", "off")
+    assert proof["rows"] == []
 
 
 def test_a_production_build_knows_no_break(models):
