@@ -14,7 +14,7 @@
 #include "cli/answer.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
-#include "cli/prove_bench.h"
+#include "cli/prove_model.h"
 #include "cli/terminal.h"
 #include "prove/matrix.h"
 
@@ -39,7 +39,7 @@ const prove::Depth& depth_of(const Flags& flags) {
   return flags.full ? prove::kFull : flags.quick ? prove::kQuick : prove::kUsual;
 }
 
-ProveBenchOptions bench_options(const Flags& flags) {
+ProveModelOptions bench_options(const Flags& flags) {
   return {flags.model, flags.numerics, {}, flags.threads, flags.runs, flags.seed, depth_of(flags)};
 }
 
@@ -150,9 +150,9 @@ Result<RowResult> packed_cache(const Flags& flags, const std::filesystem::path& 
                                const std::vector<std::string>& expected) {
   RowResult vacuous;
   vacuous.name = kPackedCache;
-  ProveBenchOptions options = bench_options(flags);
+  ProveModelOptions options = bench_options(flags);
   options.packed_folder = folder;
-  BRIO_TRY(ProveBench bench, make_prove_bench(options));
+  BRIO_TRY(ProveModel bench, make_prove_model(options));
   if (bench.num_packed > 0) {
     if (bench.keeping != nullptr) {
       finish_keeping(bench.keeping.get());
@@ -164,7 +164,7 @@ Result<RowResult> packed_cache(const Flags& flags, const std::filesystem::path& 
       return vacuous;
     }
     bench = {};  // only one model at a time
-    BRIO_TRY(bench, make_prove_bench(options));
+    BRIO_TRY(bench, make_prove_model(options));
   }
   if (bench.num_mapped == 0 || bench.num_packed > 0) {
     vacuous.detail = fmt::format("{} of {} weights mapped from {}", bench.num_mapped,
@@ -242,7 +242,7 @@ Result<void> check_names(const Flags& flags, const std::vector<prove::Row>& rows
 }
 
 Result<void> prove_model(const Flags& flags) {
-  BRIO_TRY(ProveBench bench, make_prove_bench(bench_options(flags)));
+  BRIO_TRY(ProveModel bench, make_prove_model(bench_options(flags)));
   const std::vector<prove::Row> rows = prove::rows(bench.material);
   BRIO_TRY_OK(check_names(flags, rows));
   prove::Matrix matrix(*bench.model, bench.material, flags.seed);

@@ -1,4 +1,4 @@
-#include "cli/prove_bench.h"
+#include "cli/prove_model.h"
 
 #include <algorithm>
 #include <vector>
@@ -30,7 +30,7 @@ constexpr std::string_view kRealText =
     "Every evening the lighthouse keeper wrote one line in the log: wind, sea, ships passed. In forty years he missed "
     "two. SELECT name, COUNT(*) FROM ships WHERE year = 1911 GROUP BY name ORDER BY 2 DESC;\n";
 
-prove::Depth depth_for(const ProveBenchOptions& options, const weights::Checkpoint& checkpoint) {
+prove::Depth depth_for(const ProveModelOptions& options, const weights::Checkpoint& checkpoint) {
   prove::Depth depth = options.depth;
   if (depth.name == prove::kFull.name && checkpoint.file_bytes() < kSmallModelBytes) {
     depth.most_visits = kSmallModelVisits;
@@ -54,7 +54,7 @@ Result<std::vector<int32_t>> real_tokens(const weights::Checkpoint& checkpoint, 
 
 }  // namespace
 
-Result<ProveBench> make_prove_bench(const ProveBenchOptions& options) {
+Result<ProveModel> make_prove_model(const ProveModelOptions& options) {
   BRIO_TRY(const tensor::Numerics numerics, parse_numerics(options.numerics));
   BRIO_TRY(const weights::Checkpoint checkpoint, server::open_checkpoint(options.model));
   const prove::Depth depth = depth_for(options, checkpoint);
@@ -69,7 +69,7 @@ Result<ProveBench> make_prove_bench(const ProveBenchOptions& options) {
   if (!options.packed_folder.empty()) build.packed = &cache.emplace(options.packed_folder, checkpoint, pool);
   BRIO_TRY(auto model, model::build_model(checkpoint, device, pool, build));
   progress.finish();
-  ProveBench bench;
+  ProveModel bench;
   if (cache) {
     bench.packed_path = cache->path();
     bench.num_mapped = cache->num_mapped();

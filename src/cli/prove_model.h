@@ -1,4 +1,4 @@
-// ProveBench: a model ready to be proved, its weights packed in memory or mapped from a packed file.
+// ProveModel: a model ready to be proved, its weights packed in memory or mapped from a packed file.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace brio::cli {
 
-struct ProveBenchOptions {
+struct ProveModelOptions {
   std::string model;
   std::string numerics = "default";
   std::filesystem::path packed_folder;  // empty: weights are packed in memory
@@ -25,7 +25,7 @@ struct ProveBenchOptions {
   prove::Depth depth = prove::kUsual;
 };
 
-struct ProveBench {
+struct ProveModel {
   std::unique_ptr<prove::TracedModel> model;
   prove::Material material;
   int runs = 1;
@@ -38,6 +38,6 @@ struct ProveBench {
   std::unique_ptr<weights::PackedWriter> keeping;  // one is being written
 };
 
-Result<ProveBench> make_prove_bench(const ProveBenchOptions& options);
+Result<ProveModel> make_prove_model(const ProveModelOptions& options);
 
 }  // namespace brio::cli
