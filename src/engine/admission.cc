@@ -106,6 +106,9 @@ Result<int> admit(const GenerateRequest& request, const AdmissionLimits& limits)
   BRIO_TRY_OK(check_tokens("prompt", request.prompt, limits.vocab));
   BRIO_TRY_OK(check_sampling(request.sampling, limits.vocab));
   BRIO_TRY_OK(check_stops(request, limits));
+  if (request.grammar && request.ignore_eos) {
+    return error(ErrorCode::kInvalidArgument, "ignore_eos contradicts a grammar, which says where the text ends");
+  }
   return max_tokens;
 }
 

@@ -168,6 +168,7 @@ std::unique_ptr<Request> Engine::State::make_request(GenerateRequest&& spec, std
   if (has_penalties(request->spec.sampling)) {
     for (int32_t token : sequence->tokens) sequence->counts.add_prompt(token);
   }
+  if (request->spec.grammar) sequence->matcher.emplace(request->spec.grammar);
   request->choices.push_back(std::move(sequence));
   return request;
 }

@@ -44,6 +44,7 @@ int32_t gumbel_argmax(std::span<const float> logits, float peak, float inverse_t
       scores[i - begin] = (logits[i] - peak) * inverse_temperature;
       top = std::max(top, scores[i - begin]);
     }
+    if (top == -std::numeric_limits<float>::infinity()) continue;  // nothing here may be drawn
     if (best - static_cast<double>(top) > kMaxNoise) continue;
     const std::array<uint32_t, 4> bits = noise.bits(static_cast<uint32_t>(group));
     for (size_t i = begin; i < end; ++i) {

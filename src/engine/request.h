@@ -3,11 +3,16 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
+
+namespace brio::grammar {
+class CompiledGrammar;
+}
 
 namespace brio::engine {
 
@@ -42,9 +47,12 @@ struct GenerateRequest {
   std::vector<std::string> stop;  // the text ends before the first of these; never part of the output
   std::vector<int32_t> stop_token_ids;
   std::vector<int32_t> shown_tokens;  // control tokens whose text is part of the output: markers of tool calls
-  bool ignore_eos = false;            // end-of-generation tokens are ordinary tokens
-  int prompt_logprobs = -1;           // -1: none; k >= 0: like logprobs, for each prompt token given those before it
-  TimePoint arrival{};                // when the client's request arrived; zero: when it is submitted
+  bool ignore_eos = false;            // end-of-generation tokens are ordinary tokens; not with a grammar
+  // What each choice has to match, as a whole unless max_tokens or a stop string cuts it; null: anything. A choice whose
+  // text can only end has ended. Shared with other requests.
+  std::shared_ptr<const grammar::CompiledGrammar> grammar;
+  int prompt_logprobs = -1;  // -1: none; k >= 0: like logprobs, for each prompt token given those before it
+  TimePoint arrival{};       // when the client's request arrived; zero: when it is submitted
 };
 
 }  // namespace brio::engine

@@ -14,7 +14,8 @@ namespace {
 constexpr float kGreedyTemperature = 1e-5F;
 
 bool adjusts(const DrawContext& context) {
-  return !context.sampling->logit_bias.empty() || has_penalties(*context.sampling) || !context.banned.empty();
+  return !context.sampling->logit_bias.empty() || has_penalties(*context.sampling) || !context.banned.empty() ||
+         context.matcher != nullptr;
 }
 
 Error not_finite() {
@@ -41,6 +42,48 @@ std::span<const float> Sampler::adjusted(std::span<const float> logits, const Dr
   return scratch_;
 }
 
+// -inf wherever the grammar's mask or a ban forbids, in scratch_; its peak. A ban, which lasts until min_tokens, gives way
+// where the grammar leaves nothing else: its text has ended.
+Result<ops::Peak> Sampler::restrict(const DrawContext& context) {
+  constexpr float kNever = -std::numeric_limits<float>::infinity();
+  const size_t num_words = (scratch_.size() + 63) / 64;
+  if (context.matcher == nullptr) {
+    mask_.assign(num_words, ~uint64_t{0});
+  } else {
+    mask_.resize(context.matcher->num_words());
+    BRIO_TRY_OK(context.matcher->mask(mask_));
+    mask_.resize(num_words, 0);  // logits may be padded beyond the vocabulary
+  }
+  std::vector<uint64_t> unbanned = mask_;
+  for (const int32_t token : context.banned)
+    unbanned[static_cast<size_t>(token) >> 6] &= ~(uint64_t{1} << (token & 63));
+  const bool some_left = std::any_of(unbanned.begin(), unbanned.end(), [](uint64_t word) { return word != 0; });
+  if (some_left || context.matcher == nullptr) mask_.swap(unbanned);
+
+  ops::Peak peak{-1, kNever, true};
+  for (size_t w = 0; w < num_words; ++w) {
+    const size_t begin = w * 64;
+    const size_t end = std::min(begin + 64, scratch_.size());
+    if (mask_[w] == 0) {
+      std::fill(scratch_.begin() + static_cast<ptrdiff_t>(begin), scratch_.begin() + static_cast<ptrdiff_t>(end),
+                kNever);
+      continue;
+    }
+    for (size_t i = begin; i < end; ++i) {
+      if ((mask_[w] >> (i - begin) & 1) == 0) {
+        scratch_[i] = kNever;
+      } else if (scratch_[i] > peak.value) {
+        peak.value = scratch_[i];
+        peak.index = static_cast<int32_t>(i);
+      }
+    }
+  }
+  if (peak.index >= 0) return peak;
+  if (context.matcher != nullptr)
+    return error(ErrorCode::kInvalidArgument, "the grammar allows no token of the vocabulary here");
+  return error(ErrorCode::kInvalidArgument, "min_tokens is not reached and every token would stop");
+}
+
 Result<Draw> Sampler::draw(std::span<const float> logits, const DrawContext& context) {
   const SamplingParams& sampling = *context.sampling;
   const ops::Peak raw = ops::find_peak(logits);
@@ -51,14 +94,8 @@ Result<Draw> Sampler::draw(std::span<const float> logits, const DrawContext& con
     row = adjusted(logits, context);
     peak = ops::find_peak(row);
     if (!peak.finite) return not_finite();
-    if (!context.banned.empty()) {
-      for (int32_t token : context.banned)
-        scratch_[static_cast<size_t>(token)] = -std::numeric_limits<float>::infinity();
-      peak.index = static_cast<int32_t>(std::max_element(scratch_.begin(), scratch_.end()) - scratch_.begin());
-      peak.value = scratch_[static_cast<size_t>(peak.index)];
-      if (peak.value == -std::numeric_limits<float>::infinity()) {
-        return error(ErrorCode::kInvalidArgument, "min_tokens is not reached and every token would stop");
-      }
+    if (!context.banned.empty() || context.matcher != nullptr) {
+      BRIO_TRY(peak, restrict(context));
     }
   }
   Draw draw{peak.index, std::nullopt};
@@ -113,7 +150,8 @@ const Samples& Sampler::sample(const Plan& plan, const StepLogits& logits) {
       for (int c = sequence.choice; c < sequence.choice + sequence.fan_out; ++c) {
         const int position = is_broken(Rule::kR6) ? chunk.first_logits + p - chunk.logits_begin : p + 1;
         const NoiseKey noise{request.seed, static_cast<uint32_t>(c), static_cast<uint32_t>(position), 0};
-        const DrawContext context{&request.spec.sampling, &sequence.counts, banned(sequence), noise};
+        const DrawContext context{&request.spec.sampling, &sequence.counts, banned(sequence), noise,
+                                  sequence.matcher ? &*sequence.matcher : nullptr};
         samples_.tokens.push_back({&sequence, c, draw(row, context)});
       }
     }

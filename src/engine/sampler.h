@@ -1,6 +1,6 @@
 // Sampler: logits to tokens. Comes after runner in a step; the engine's thread.
 //
-// For each row: bias, banned tokens and penalties, then greedy (the likeliest token, ties to the lowest id) or, with a
+// For each row: bias, penalties, the grammar's mask and banned tokens, then greedy (the likeliest token, ties to the lowest id) or, with a
 // temperature, the argmax of score + Gumbel noise over the tokens that top-k, top-p and min-p keep. Logprobs are those
 // of the model's raw distribution, whatever the sampling parameters. A row with NaN or infinite logits is kNumeric.
 #pragma once
@@ -18,6 +18,8 @@
 #include "engine/runner.h"
 #include "engine/step.h"
 #include "engine/token_counts.h"
+#include "grammar/matcher.h"
+#include "ops/logits.h"
 
 namespace brio::engine {
 
@@ -32,6 +34,7 @@ struct DrawContext {
   const TokenCounts* counts = nullptr;
   std::span<const int32_t> banned;  // cannot be drawn
   NoiseKey noise;
+  const grammar::Matcher* matcher = nullptr;  // tokens outside its mask cannot be drawn
 };
 
 // The next token of one choice.
@@ -63,10 +66,12 @@ class Sampler {
 
  private:
   std::span<const float> adjusted(std::span<const float> logits, const DrawContext& context);
+  Result<ops::Peak> restrict(const DrawContext& context);
   Logprobs logprobs(std::span<const float> logits, float peak, int32_t token, int num_top);
 
   Samples samples_;
-  std::vector<float> scratch_;
+  std::vector<float> scratch_;  // the row as adjusted                                              [vocab]
+  std::vector<uint64_t> mask_;  // bit i: token i may be drawn
   std::vector<Candidate> candidates_;
 };
 

@@ -79,6 +79,11 @@ void Scheduler::accept(Sequence& sequence, const Draw& draw, TimePoint now) {
   request.timeline.tokens.push_back({sequence.choice, now});
   ++request.usage.completion_tokens;
   ++tally_.generated_tokens;
+  if (sequence.matcher && !sequence.matcher->accept(draw.token)) {
+    return end_request(request, FinishReason::kError,
+                       error(ErrorCode::kInvalidArgument, "the grammar is too ambiguous to be followed any further"),
+                       now);
+  }
 
   ChoiceEnd end{request.id, sequence.choice, FinishReason::kStop, {}, {}, {}, sequence.num_output()};
   if (std::binary_search(request.stop_ids.begin(), request.stop_ids.end(), draw.token)) {
@@ -92,11 +97,12 @@ void Scheduler::accept(Sequence& sequence, const Draw& draw, TimePoint now) {
     end.stop_string = std::move(piece.stop);
     return end_choice(sequence, std::move(end), now);
   }
-  if (sequence.num_output() < request.max_tokens) return;
+  const bool matched = sequence.matcher && sequence.matcher->is_complete() && !sequence.matcher->can_go_on();
+  if (!matched && sequence.num_output() < request.max_tokens) return;
   piece = sequence.text.finish();
   end.text = std::move(piece.text);
   end.stop_string = std::move(piece.stop);
-  end.reason = end.stop_string ? FinishReason::kStop : FinishReason::kLength;
+  end.reason = matched || end.stop_string ? FinishReason::kStop : FinishReason::kLength;
   end_choice(sequence, std::move(end), now);
 }
 

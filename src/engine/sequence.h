@@ -16,6 +16,7 @@
 #include "engine/request.h"
 #include "engine/text_stream.h"
 #include "engine/token_counts.h"
+#include "grammar/matcher.h"
 #include "kv/kv_cache.h"
 
 namespace brio::engine {
@@ -54,7 +55,8 @@ struct Sequence {
   int computed = 0;
   int overtaken = 0;  // admissions of younger ones since it began to wait
   TextStream text;
-  TokenCounts counts{};  // maintained if the request has penalties
+  TokenCounts counts{};                       // maintained if the request has penalties
+  std::optional<grammar::Matcher> matcher{};  // of a request with a grammar: where the output stands in it
   TimePoint last_token{};
 
   int known() const { return static_cast<int>(tokens.size()); }
