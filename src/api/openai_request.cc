@@ -7,6 +7,7 @@
 #include <exception>
 
 #include "api/json_fields.h"
+#include "api/openai_format.h"
 #include "api/openai_tools.h"
 
 namespace brio::api {
@@ -156,22 +157,11 @@ void read_generation(JsonFields& fields, Generation& out) {
   read_stop(fields, out.stop);
   read_stop_ids(fields, out.stop_token_ids);
   fields.flag("ignore_eos", out.ignore_eos);
+  read_output_format(fields, out.format);
   fields.integer("min_tokens", 0, kMaxToken, out.min_tokens);
   if (out.max_tokens && out.min_tokens > *out.max_tokens) {
     fields.fail("min_tokens", "is {}, more than the {} tokens allowed", out.min_tokens, *out.max_tokens);
   }
-}
-
-// Constrained output is refused, never quietly left out.
-void refuse_response_format(JsonFields& fields) {
-  const json::value* value = fields.find("response_format");
-  if (!value) return;
-  if (!value->is_object()) return fields.fail("response_format", "has to be an object");
-  std::string type;
-  JsonFields inner(value->get_object(), "response_format");
-  inner.text("type", type);
-  if (!inner.ok() || type.empty()) return fields.fail("response_format.type", "has to be a string");
-  if (type != "text") fields.unsupported("response_format.type", "can only be 'text' in this version");
 }
 
 // ---- chat ----
@@ -357,9 +347,11 @@ Result<OpenAiRequest> parse_openai_chat(std::string_view body) {
   read_generation(fields, chat.generation);
   read_chat_logprobs(fields, chat.generation);
   read_tools(fields, chat);
+  if (const auto& format = chat.generation.format; format && !chat.tools_json.empty()) {
+    fields.unsupported(format->field, "cannot be asked for beside 'tools' in this version");
+  }
   read_template_kwargs(fields, chat);
   fields.flag("add_generation_prompt", chat.add_generation_prompt);
-  refuse_response_format(fields);
   read_stream(fields, out);
   BRIO_TRY_OK(fields.result());
   out.request = std::move(chat);
@@ -375,7 +367,6 @@ Result<OpenAiRequest> parse_openai_completion(std::string_view body) {
   fields.integer("max_tokens", 0, kMaxToken, completion.generation.max_tokens);
   read_generation(fields, completion.generation);
   read_completion_fields(fields, completion);
-  refuse_response_format(fields);
   read_stream(fields, out);
   BRIO_TRY_OK(fields.result());
   out.request = std::move(completion);

@@ -154,7 +154,21 @@ TEST(OpenAiChat, ErrorsOpenWithTheFieldAtFault) {
           "tool_choice": {"type": "function", "function": {"name": "f"}})",
        "tool_choice"},
       {R"("functions": [{}])", "functions"},
-      {R"("response_format": {"type": "json_object"})", "response_format.type"},
+      {R"("response_format": {"type": "xml"})", "response_format.type"},
+      {R"("response_format": {"type": "json_object"}, "tools": [{"type": "function", "function": {"name": "f"}}])",
+       "response_format"},
+      {R"("response_format": {"type": "json_schema"})", "response_format.json_schema"},
+      {R"("response_format": {"type": "json_schema", "json_schema": {"name": "n"}})",
+       "response_format.json_schema.schema"},
+      {R"("response_format": {"type": "json_schema", "json_schema": {"schema": 1}})",
+       "response_format.json_schema.schema"},
+      {R"("guided_regex": 1)", "guided_regex"},
+      {R"("guided_choice": ["a", 1])", "guided_choice"},
+      {R"("grammar": {})", "grammar"},
+      {R"("guided_regex": "a", "grammar": "b")", "grammar"},
+      {R"("guided_regex": "a", "response_format": {"type": "json_object"})", "guided_regex"},
+      {R"("structured_outputs": {"regex": 1})", "structured_outputs.regex"},
+      {R"("structured_outputs": {"colour": 1})", "structured_outputs.colour"},
       {R"("response_format": "json")", "response_format"},
       {R"("chat_template_kwargs": [])", "chat_template_kwargs"},
       {R"("chat_template_kwargs": {"bos_token": "x"})", "chat_template_kwargs.bos_token"},
@@ -268,6 +282,30 @@ TEST(OpenAiCompletion, ErrorsOpenWithTheFieldAtFault) {
     EXPECT_EQ(http_status(parsed.error().code), 400) << body;
     EXPECT_EQ(parsed.error().message.substr(0, path.size() + 2), "'" + path + "'") << parsed.error().message;
   }
+}
+
+TEST(OpenAiRequest, ReadsWhatTheOutputHasToLookLike) {
+  using Kind = OutputFormat::Kind;
+  const auto format = [](const std::string& fields) {
+    const auto parsed = parse_openai_completion(R"({"prompt": "p", )" + fields + "}");
+    EXPECT_TRUE(parsed.ok()) << parsed.error().message;
+    return parsed.ok() ? generation(parsed->request).format : std::nullopt;
+  };
+  EXPECT_FALSE(format(R"("response_format": {"type": "text"})").has_value());
+  EXPECT_EQ(format(R"("response_format": {"type": "json_object"})")->kind, Kind::kJsonObject);
+  const auto schema = format(R"("response_format": {"type": "json_schema", "json_schema": {"name": "n", "strict": true,
+    "schema": {"type": "object", "properties": {"b": {}, "a": {}}}}})");
+  EXPECT_EQ(schema->kind, Kind::kJsonSchema);
+  EXPECT_EQ(schema->text, R"({"type":"object","properties":{"b":{},"a":{}}})");  // in its own order
+  EXPECT_EQ(schema->field, "response_format.json_schema.schema");
+  EXPECT_EQ(format(R"("guided_json": {"type": "null"})")->text, R"({"type":"null"})");
+  EXPECT_EQ(format(R"("guided_json": "true")")->text, "true");
+  EXPECT_EQ(format(R"("guided_regex": "a+")")->kind, Kind::kRegex);
+  EXPECT_EQ(format(R"("guided_choice": ["a", "b"])")->choices, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(format(R"("grammar": "root ::= \"x\"")")->text, "root ::= \"x\"");
+  EXPECT_EQ(format(R"("guided_grammar": "g")")->kind, Kind::kGrammar);
+  EXPECT_EQ(format(R"("structured_outputs": {"regex": "a", "json": null})")->field, "structured_outputs.regex");
+  EXPECT_EQ(format(R"("structured_outputs": {"json_object": true})")->kind, Kind::kJsonObject);
 }
 
 }  // namespace

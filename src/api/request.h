@@ -25,6 +25,15 @@ struct Sampling {
   std::optional<uint64_t> seed;  // absent: fresh entropy
 };
 
+// What the output has to look like, as a whole.
+struct OutputFormat {
+  enum class Kind : uint8_t { kJsonObject, kJsonSchema, kRegex, kChoice, kGrammar };
+  Kind kind = Kind::kJsonObject;
+  std::string text;                  // the JSON schema, regular expression or GBNF grammar
+  std::vector<std::string> choices;  // of kChoice
+  std::string field;                 // that said so, for errors
+};
+
 // What every generating request has, chat or plain.
 struct Generation {
   std::string model;
@@ -34,6 +43,7 @@ struct Generation {
   std::vector<std::string> stop;  // never part of the output
   std::vector<int32_t> stop_token_ids;
   bool ignore_eos = false;
+  std::optional<OutputFormat> format;
   int min_tokens = 0;     // until then nothing but a stop string ends a choice
   int top_logprobs = -1;  // -1: no logprobs; 0: of the chosen token only; k: and of the k likeliest
   TimePoint arrival{};    // of the client's request; zero: now

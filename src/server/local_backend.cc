@@ -34,6 +34,7 @@ Result<std::shared_ptr<LocalBackend>> LocalBackend::create(LoadedModel model, en
   backend->metrics_ = metrics;
   BRIO_TRY(backend->engine_, engine::Engine::create(*backend->model_.model, backend->model_.tokenizer.get(),
                                                     std::move(options), metrics));
+  backend->grammars_ = std::make_unique<OutputGrammars>(*backend->model_.tokenizer);
   backend->engine_->start();
   backend->prompts_ = std::make_unique<TaskQueue>(kPromptThreads);
   return backend;
@@ -54,7 +55,7 @@ LocalBackend::~LocalBackend() {
 }
 
 std::unique_ptr<api::Call> LocalBackend::start(api::Request request, std::shared_ptr<api::EventSink> sink) {
-  auto call = std::make_shared<LocalCall>(std::move(request), std::move(sink), model_, *engine_, metrics_);
+  auto call = std::make_shared<LocalCall>(std::move(request), std::move(sink), model_, *engine_, *grammars_, metrics_);
   auto handle = std::make_unique<Handle>(call);
   if (!prompts_->add([call] { call->prepare(); }))
     call->refuse(error(ErrorCode::kUnavailable, "the server is shutting down"));

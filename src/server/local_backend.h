@@ -11,6 +11,7 @@
 #include "api/backend.h"
 #include "engine/engine.h"
 #include "server/loaded_model.h"
+#include "server/output_grammars.h"
 #include "server/task_queue.h"
 
 namespace brio::server {
@@ -44,6 +45,7 @@ class LocalBackend final : public api::Backend {
   std::string fingerprint_;
   int64_t created_ = 0;
   telemetry::Metrics* metrics_ = nullptr;
+  std::unique_ptr<OutputGrammars> grammars_;
   std::unique_ptr<engine::Engine> engine_;
   std::unique_ptr<TaskQueue> prompts_;
 };

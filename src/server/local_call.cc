@@ -12,21 +12,10 @@ namespace {
 
 // The engine's messages open with its own names for what clients call the same; quoted they become the error's "param".
 Error name_field(Error error) {
-  constexpr std::string_view kFields[] = {"n",
-                                          "max_tokens",
-                                          "min_tokens",
-                                          "temperature",
-                                          "top_k",
-                                          "top_p",
-                                          "min_p",
-                                          "repetition_penalty",
-                                          "logprobs",
-                                          "frequency_penalty",
-                                          "presence_penalty",
-                                          "logit_bias",
-                                          "stop",
-                                          "stop_token_ids",
-                                          "prompt"};
+  constexpr std::string_view kFields[] = {
+      "n",          "max_tokens", "min_tokens",         "ignore_eos", "temperature",       "top_k",
+      "top_p",      "min_p",      "repetition_penalty", "logprobs",   "frequency_penalty", "presence_penalty",
+      "logit_bias", "stop",       "stop_token_ids",     "prompt"};
   const size_t end = error.message.find_first_of(" [");
   if (end == std::string::npos) return error;
   const std::string_view first = std::string_view(error.message).substr(0, end);
@@ -52,8 +41,13 @@ class LocalCall::PromptSink final : public engine::EventSink {
 };
 
 LocalCall::LocalCall(api::Request request, std::shared_ptr<api::EventSink> sink, const LoadedModel& model,
-                     engine::Engine& engine, telemetry::Metrics* metrics)
-    : request_(std::move(request)), sink_(std::move(sink)), model_(model), engine_(engine), metrics_(metrics) {
+                     engine::Engine& engine, OutputGrammars& grammars, telemetry::Metrics* metrics)
+    : request_(std::move(request)),
+      sink_(std::move(sink)),
+      model_(model),
+      engine_(engine),
+      grammars_(grammars),
+      metrics_(metrics) {
   const auto* completion = std::get_if<api::CompletionRequest>(&request_);
   unfinished_ = completion ? completion->prompts.size() : 1;
 }
@@ -107,16 +101,21 @@ engine::GenerateRequest LocalCall::engine_request(std::vector<int32_t> prompt) c
   out.stop = wanted.stop;
   out.stop_token_ids = wanted.stop_token_ids;
   out.ignore_eos = wanted.ignore_eos;
+  out.grammar = grammar_;
   out.arrival = wanted.arrival;
   return out;
 }
 
 Result<std::vector<engine::GenerateRequest>> LocalCall::engine_requests() {
   std::vector<engine::GenerateRequest> out;
+  if (const auto& format = api::generation(request_).format) {
+    BRIO_TRY(grammar_, grammars_.get(*format));
+  }
   if (const auto* chat = std::get_if<api::ChatRequest>(&request_)) {
     BRIO_TRY(const std::vector<tokenizer::TextPiece> text, chat_text(model_, *chat));
     BRIO_TRY(std::vector<int32_t> prompt, model_.tokenizer->encode(text, tokenizer::AddSpecial::kNo));
-    const OutputRules rules = output_rules(model_, *chat, text);
+    // Text held to a grammar is content, whatever it looks like.
+    const OutputRules rules = grammar_ ? OutputRules{} : output_rules(model_, *chat, text);
     for (int i = 0; i < chat->generation.n; ++i) outputs_.emplace_back(i, rules);
     out.push_back(engine_request(std::move(prompt)));
     out.back().shown_tokens = shown_tokens(model_, rules.format);

@@ -14,6 +14,7 @@
 #include "engine/engine.h"
 #include "server/choice_output.h"
 #include "server/loaded_model.h"
+#include "server/output_grammars.h"
 #include "telemetry/metrics.h"
 
 namespace brio::server {
@@ -21,7 +22,7 @@ namespace brio::server {
 class LocalCall : public std::enable_shared_from_this<LocalCall> {
  public:
   LocalCall(api::Request request, std::shared_ptr<api::EventSink> sink, const LoadedModel& model,
-            engine::Engine& engine, telemetry::Metrics* metrics);
+            engine::Engine& engine, OutputGrammars& grammars, telemetry::Metrics* metrics);
 
   void prepare();            // prompts -> engine, once
   void refuse(Error error);  // instead of prepare
@@ -53,9 +54,11 @@ class LocalCall : public std::enable_shared_from_this<LocalCall> {
   const std::shared_ptr<api::EventSink> sink_;
   const LoadedModel& model_;
   engine::Engine& engine_;
+  OutputGrammars& grammars_;
   telemetry::Metrics* const metrics_;
-  std::vector<std::vector<int32_t>> echo_prompts_;  // ids of each prompt, where it is echoed
-  std::vector<ChoiceOutput> outputs_;               // of a chat, one per choice; used by the engine's thread
+  std::shared_ptr<const grammar::CompiledGrammar> grammar_;  // of the output, where one is asked for
+  std::vector<std::vector<int32_t>> echo_prompts_;           // ids of each prompt, where it is echoed
+  std::vector<ChoiceOutput> outputs_;                        // of a chat, one per choice; used by the engine's thread
 
   std::mutex mutex_;
   std::vector<engine::RequestId> ids_;  // guarded, as is everything below

@@ -24,7 +24,7 @@ def test_the_client_sees_its_own_exceptions(client):
         client.chat.completions.create(model=MODEL, messages=[{"role": "user", "content": "word " * 3000}], stream=True)
     assert streamed.value.code == "context_length_exceeded"
     with pytest.raises(openai.BadRequestError) as shape:
-        client.chat.completions.create(model=MODEL, messages=HELLO, response_format={"type": "json_object"})
+        client.chat.completions.create(model=MODEL, messages=HELLO, response_format={"type": "xml"})
     assert shape.value.param == "response_format.type"
 
 
