@@ -26,6 +26,7 @@ void add_tokenize_commands(CLI::App& app, int& exit_code);  // tokenize, detoken
 void add_template_command(CLI::App& app, int& exit_code);
 void add_inspect_command(CLI::App& app, int& exit_code);
 void add_prove_command(CLI::App& app, int& exit_code);
+void add_bench_command(CLI::App& app, int& exit_code);
 
 // Prints "error: ..." and the hint on standard error, coloured on a terminal; returns the exit code of the error's class.
 int report(const Error& error);

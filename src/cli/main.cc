@@ -31,6 +31,7 @@ int main(int argc, char** argv) {
   brio::cli::add_logits_command(app, exit_code);
   brio::cli::add_perplexity_command(app, exit_code);
   brio::cli::add_prove_command(app, exit_code);
+  brio::cli::add_bench_command(app, exit_code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& parse_error) {
