@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""brio beside llama.cpp: same file, same threads, rounds in turn; medians and ratios.
+"""brio beside llama.cpp and OpenVINO GenAI: same file, same threads, rounds in turn; medians and ratios.
 
     build/venv-peers/bin/python bench/peers/compare.py MODEL.gguf [--rounds 7] [--threads 2]
+        [--openvino-model OTHER.gguf] [--peers llama.cpp,openvino] [--json FILE]
 
-Three quantities: milliseconds of one decode step alone, of a 512-token prefill, and tokens/s of 8 sequences decoding
-together. llama.cpp runs with flash attention off and on; the better of the two is what brio is held against. brio runs
-as its server and reports its own timings per request; for the batch, tokens are counted while all streams are running.
+Milliseconds of one decode step alone, of a 512-token prefill, and tokens/s of several sequences decoding together.
+llama.cpp runs with flash attention off and on; the better of the two is what brio is held against. A peer that cannot
+load the file says so and is left out; --openvino-model names a file that convert_for_openvino.py has made for it. brio
+runs as its server and reports its own timings per request; for batches, tokens are counted while all streams run.
 """
 import argparse
 import json
@@ -23,19 +25,24 @@ HERE = pathlib.Path(__file__).resolve().parent
 STEPS = 64
 CONTEXT = 16
 PREFILL = 512
-SEQUENCES = 8
 
 
-class LlamaCpp:
-    def __init__(self, model, threads, flash):
-        command = [sys.executable, HERE / "llama_cpp_peer.py", model, "--threads", str(threads)] + ["--flash"] * flash
+class Peer:
+    """A process that keeps one model loaded and answers commands, one JSON object a line."""
+
+    def __init__(self, script, model, threads, *flags):
+        command = [sys.executable, HERE / script, model, "--threads", str(threads), *flags]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.hello = json.loads(self.process.stdout.readline())
+        line = self.process.stdout.readline()
+        self.hello = json.loads(line) if line else {"error": f"{script} stopped with exit code {self.process.wait()}"}
 
     def ask(self, **command):
         self.process.stdin.write(json.dumps(command) + "\n")
         self.process.stdin.flush()
-        return json.loads(self.process.stdout.readline())["ms"]
+        line = self.process.stdout.readline()
+        if not line:
+            raise SystemExit(f"a peer stopped with exit code {self.process.wait()}: {self.process.args}")
+        return json.loads(line)["ms"]
 
     def prefill_ms(self):
         return self.ask(prefill=PREFILL)
@@ -43,8 +50,8 @@ class LlamaCpp:
     def decode_ms(self):
         return statistics.median(self.ask(decode=STEPS, context=CONTEXT))
 
-    def batch_tokens_per_second(self):
-        return SEQUENCES * 1000 / statistics.median(self.ask(decode=STEPS, sequences=SEQUENCES, context=CONTEXT))
+    def batch_tokens_per_second(self, sequences):
+        return sequences * 1000 / statistics.median(self.ask(decode=STEPS, sequences=sequences, context=CONTEXT))
 
     def close(self):
         self.process.stdin.close()
@@ -90,9 +97,9 @@ class Brio:
     def decode_ms(self):
         return self.timings(self.prompt(CONTEXT), STEPS)["tpot_ms"]
 
-    def batch_tokens_per_second(self):
+    def batch_tokens_per_second(self, sequences):
         """Tokens between the moment when every stream has begun and the first end of one."""
-        stamps = [[] for _ in range(SEQUENCES)]
+        stamps = [[] for _ in range(sequences)]
 
         def read(i, request):
             with urllib.request.urlopen(request) as answer:
@@ -100,7 +107,7 @@ class Brio:
                     if line.startswith(b"data: {"):
                         stamps[i].append(time.perf_counter())
 
-        requests = [self.request(self.prompt(CONTEXT), STEPS, stream=True) for _ in range(SEQUENCES)]
+        requests = [self.request(self.prompt(CONTEXT), STEPS, stream=True) for _ in range(sequences)]
         threads = [threading.Thread(target=read, args=pair) for pair in enumerate(requests)]
         for thread in threads:
             thread.start()
@@ -114,30 +121,72 @@ class Brio:
         self.process.wait()
 
 
+def start_peers(args):
+    """The peers that can load the model, by name; those that cannot say why."""
+    llama_flags = ("--sequences", str(max(args.batch)))
+    commands = {"llama.cpp": ("llama_cpp_peer.py", args.model, args.threads, *llama_flags),
+                "llama.cpp flash": ("llama_cpp_peer.py", args.model, args.threads, *llama_flags, "--flash"),
+                "openvino": ("openvino_peer.py", args.openvino_model or args.model, args.threads)}
+    peers = {}
+    for name, command in commands.items():
+        if name.split()[0] not in args.peers:
+            continue
+        peer = Peer(*command)
+        if "error" in peer.hello:
+            print(f"{name}: left out: {peer.hello['error']}")
+        else:
+            print(f"{name}: {peer.hello['ready']} | {peer.hello['system_info']}")
+            peers[name] = peer
+    return peers
+
+
+def rounds_in_turn(peers, rounds, measure):
+    """{name: [a value per round]}; the first round warms up and is dropped."""
+    results = {name: [] for name in peers}
+    for round_number in range(rounds + 1):
+        for name, peer in peers.items():
+            value = measure(peer)
+            if round_number > 0:
+                results[name].append(value)
+    return results
+
+
+def ratios(medians, more_is_better):
+    """How many times as fast brio is as each engine: the better variant of one that runs in several."""
+    engines = {}
+    for name, value in medians.items():
+        engines.setdefault(name.split()[0], []).append(value if more_is_better else 1 / value)
+    brio = max(engines.pop("brio"))
+    return {engine: brio / max(speeds) for engine, speeds in engines.items()}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model")
     parser.add_argument("--brio", default="build/brio")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--batch", type=lambda text: [int(n) for n in text.split(",")], default=[8],
+                        help="numbers of sequences that decode together, such as 4,8,16,32")
+    parser.add_argument("--peers", type=lambda text: text.split(","), default=["llama.cpp", "openvino"])
+    parser.add_argument("--openvino-model", help="the same model in a form that OpenVINO reads")
+    parser.add_argument("--json", help="where to write all rounds")
     args = parser.parse_args()
-    peers = {"llama.cpp": LlamaCpp(args.model, args.threads, False),
-             "llama.cpp flash": LlamaCpp(args.model, args.threads, True),
-             "brio": Brio(args.brio, args.model, args.threads)}
-    print(peers["llama.cpp"].hello["ready"], "|", peers["llama.cpp"].hello["system_info"])
-    for measure, better in (("decode_ms", min), ("prefill_ms", min), ("batch_tokens_per_second", max)):
-        results = {name: [] for name in peers}
-        for round_number in range(args.rounds + 1):
-            for name, peer in peers.items():
-                value = getattr(peer, measure)()
-                if round_number > 0:  # the first warms up
-                    results[name].append(value)
+    peers = start_peers(args)
+    peers["brio"] = Brio(args.brio, args.model, args.threads)
+    measures = [("decode_ms", "decode_ms", (), False), ("prefill_ms", "prefill_ms", (), False)]
+    measures += [(f"tokens_per_second_of_{n}", "batch_tokens_per_second", (n,), True) for n in args.batch]
+    report = {}
+    for title, method, arguments, more_is_better in measures:
+        results = rounds_in_turn(peers, args.rounds, lambda peer: getattr(peer, method)(*arguments))
         medians = {name: statistics.median(values) for name, values in results.items()}
-        best = better(value for name, value in medians.items() if name != "brio")
-        factor = medians["brio"] / best if better is max else best / medians["brio"]
-        shown = "  ".join(f"{name} {value:.2f} ({min(results[name]):.2f} to {max(results[name]):.2f})"
-                          for name, value in medians.items())
-        print(f"{measure:24} {shown}  brio is {factor:.2f} x as fast", flush=True)
+        factors = ratios(medians, more_is_better)
+        report[title] = {"rounds": results, "brio_times_as_fast": factors}
+        print(f"{title:32} " + "  ".join(f"{name} {value:.2f} ({min(results[name]):.2f} to {max(results[name]):.2f})"
+                                         for name, value in medians.items()))
+        print(" " * 33 + ", ".join(f"{factor:.2f} x as fast as {name}" for name, factor in factors.items()), flush=True)
+    if args.json:
+        pathlib.Path(args.json).write_text(json.dumps(report, indent=1) + "\n")
     for peer in peers.values():
         peer.close()
 

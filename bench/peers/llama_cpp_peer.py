@@ -29,7 +29,7 @@ class Peer:
             raise SystemExit(f"llama.cpp cannot load {path}")
         params = llama_cpp.llama_context_default_params()
         params.n_ctx = 1024 * max_sequences
-        params.n_batch = params.n_ubatch = 512
+        params.n_batch = params.n_ubatch = 512  # so a batch of sequences is one llama_batch, and one pass over the weights
         params.n_threads = params.n_threads_batch = threads
         params.n_seq_max = max_sequences
         params.flash_attn_type = 1 if flash_attention else 0
