@@ -2,6 +2,7 @@
 //
 // Layout  tiles of 32 tokens of one KV head, as tensor/kv_layout.h states, 64-byte aligned:
 //           bf16  K [head_dim/2][32][2]   V [16 token pairs][head_dim][2]        f32  K [head_dim][32]   V [32][head_dim]
+//           int8  kernels/kv_tile.h: byte codes and a scale per token
 //         K has the token in the lane and V the channel: no horizontal sum anywhere but in softmax. head_dim even.
 // Order   (DESIGN R4; the same for decode, prefill and verify, and for a query alone or with others)
 //         q       fl(q * scale), with bf16 keys then rounded to bf16, once
@@ -13,11 +14,19 @@
 //         merge   splits ascending, a first split is copied: m' = max(m, ms), a = exp(m - m'), b = exp(ms - m'),
 //                 l = fma(l, a, ls b), o = fma(o, a, os b); at the end (o + 0) / l (+ 0: no negative zero survives, so
 //                 that skipping a masked tile and adding its exact zeros give equal bits)
+// int8    the same splits, softmax and merge, on exact integer sums:
+//         store   scale = amax / 127, integer = rint(x (127 / amax)); amax < 2^-110: 0; NaN or infinity in x: scale NaN
+//         q       integers -32512 .. 32512 of fl(q * scale) by the same rule, with their own scale sq (16 bits, so that q
+//                 adds next to nothing to what 8 bits of k cost; vpdpbusd takes them in two halves)
+//         score   (fl(sum of q k integers) * scale of k) * sq
+//         values  w = fl(p * scale of v), 0 for tokens outside the query's range; integers of w by the same rule over the
+//                 split, unit sw; o = fl(sum of w v integers) * sw. A NaN scale that the query sees makes all of o NaN.
 // Masks   tokens that a query may not see contribute nothing, whatever their bytes: stale NaN never meets arithmetic
 //         (scores are selected, value halves are zeroed; if a value some query sees and another does not is NaN or
 //         infinite, the queries run one by one).
 // Error   against exact arithmetic on the stored K, V and rounded q, bf16: |o - exact| <= (2^-9 + (head_dim + 400) 2^-24 S)
-//         max |v| roughly, S = max |score|; tests state the bound they use.
+//         max |v| roughly, S = max |score|; tests state the bound they use. int8: a unit of q and of w is 2^-16 of the
+//         largest, half of it the error of each: |o - exact| <= (2^-16 (256 + head_dim) (1 + S) + 400 2^-24 S) max |v|.
 // Rows    up to kAttentionRows = 6 queries share each K and V vector: 6 x 2 ymm accumulators + 2 of K + 1 broadcast = 15 of
 //         16 registers, 24 fma (12 cycles) per 16 loads.
 #pragma once
@@ -26,10 +35,10 @@
 #include <cstdint>
 
 #include "base/cpu.h"
+#include "kernels/kv_tile.h"
 
 namespace brio::kernels {
 
-inline constexpr int kTileTokens = 32;
 inline constexpr int kSplitTokens = 256;
 inline constexpr int kSplitTiles = kSplitTokens / kTileTokens;
 inline constexpr int kAttentionRows = 6;
@@ -65,17 +74,19 @@ struct AttentionParameters {
   bool prefetch = false;  // fetch values while scoring, the next keys while weighing: for the first to read them
 };
 
+inline constexpr int kNumKvTypes = 3;  // [0] bf16 tiles, [1] f32 tiles, [2] int8 tiles
+
 struct AttentionKernels {
-  // Attends the split and merges it into each query's state. [0] bf16 tiles, [1] f32 tiles.
-  void (*attend[2])(const AttentionQueries& queries, const AttentionSplit& split,
-                    const AttentionParameters& parameters);
+  // Attends the split and merges it into each query's state.
+  void (*attend[kNumKvTypes])(const AttentionQueries& queries, const AttentionSplit& split,
+                              const AttentionParameters& parameters);
   // state = merge(state, split): as attend does it, for splits attended elsewhere. split.sum > 0.
   void (*merge)(AttentionState& state, const AttentionState& split, int head_dim);
   // out = (state.out + 0) / state.sum                                                                  out [head_dim]
   void (*finish)(const AttentionState& state, int head_dim, float* out);
-  // Writes token 0 .. 31 of a tile: x [head_dim]; bf16 to nearest even, subnormals flushed.   [0] bf16, [1] f32
-  void (*store_key[2])(const float* x, int head_dim, int token, std::byte* tile);
-  void (*store_value[2])(const float* x, int head_dim, int token, std::byte* tile);
+  // Writes token 0 .. 31 of a tile: x [head_dim]; bf16 to nearest even, subnormals flushed.
+  void (*store_key[kNumKvTypes])(const float* x, int head_dim, int token, std::byte* tile);
+  void (*store_value[kNumKvTypes])(const float* x, int head_dim, int token, std::byte* tile);
 };
 
 const AttentionKernels& attention_kernels(Isa isa);

@@ -9,6 +9,7 @@
 #include "base/cpu.h"
 #include "kernels/tables_under_test.h"
 #define BRIO_LANE_INLINE inline __attribute__((noinline))
+#include "kernels/quads.h"
 #include "kernels/vector.h"
 
 namespace brio::kernels {
@@ -41,6 +42,33 @@ inline void _mm512_mask_storeu_ps(void* p, simde__mmask16 mask, simde__m512 v) {
     if ((mask >> i & 1) != 0) static_cast<float*>(p)[i] = lanes[i];
   }
 }
+#ifndef _mm512_cvtepi32_ps
+inline simde__m512 _mm512_cvtepi32_ps(simde__m512i v) {
+  int32_t words[16];
+  float lanes[16];
+  simde_mm512_storeu_si512(words, v);
+  for (int i = 0; i < 16; ++i) lanes[i] = static_cast<float>(words[i]);
+  return simde_mm512_loadu_ps(lanes);
+}
+#endif
+#ifndef _mm512_cvtps_epi32
+inline simde__m512i _mm512_cvtps_epi32(simde__m512 v) {
+  int32_t words[16];
+  float lanes[16];
+  simde_mm512_storeu_ps(lanes, v);
+  for (int i = 0; i < 16; ++i) words[i] = static_cast<int32_t>(std::nearbyint(lanes[i]));
+  return simde_mm512_loadu_si512(words);
+}
+#endif
+#ifndef _mm512_cvtepi32_epi8
+inline simde__m128i _mm512_cvtepi32_epi8(simde__m512i v) {
+  int32_t words[16];
+  int8_t bytes[16];
+  simde_mm512_storeu_si512(words, v);
+  for (int i = 0; i < 16; ++i) bytes[i] = static_cast<int8_t>(words[i]);
+  return simde_mm_loadu_si128(bytes);
+}
+#endif
 
 // SIMDe multiplies and adds with two roundings.
 #undef _mm512_fmadd_ps
@@ -61,6 +89,9 @@ inline simde__m512 _mm512_fmadd_ps(simde__m512 a, simde__m512 b, simde__m512 c) 
 #include "kernels/generic/row.inl"
 #include "kernels/generic/attention_tile.inl"
 #include "kernels/generic/attention.inl"
+#include "kernels/isa/avx512/quads.inl"
+#include "kernels/generic/attention_int8.inl"
+#include "kernels/generic/attention_table.inl"
 // clang-format on
 }  // namespace emulated
 #endif

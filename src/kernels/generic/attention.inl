@@ -362,6 +362,3 @@ inline void store_key_f32(const float* x, int head_dim, int token, std::byte* ti
 inline void store_value_f32(const float* x, int head_dim, int token, std::byte* tile) {
   std::memcpy(tile + ptrdiff_t{token} * head_dim * 4, x, static_cast<size_t>(head_dim) * 4);
 }
-
-inline constexpr AttentionKernels kAttentionKernels = {
-    {attend<Bf16>, attend<F32>}, merge, finish, {store_key_bf16, store_key_f32}, {store_value_bf16, store_value_f32}};

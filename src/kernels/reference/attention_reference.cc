@@ -90,6 +90,70 @@ std::vector<float> attention(const float* q, const AttentionKeys& keys, int begi
   return state.out;
 }
 
+Quantised quantise(std::span<const float> x, int largest) {
+  Quantised out = {std::vector<int>(x.size(), 0), 0.0F};
+  float amax = 0.0F;
+  for (const float value : x) {
+    if (!std::isfinite(value)) {
+      out.scale = NAN;
+      return out;
+    }
+    amax = std::max(amax, std::fabs(value));
+  }
+  if (amax < 0x1p-110F) return out;
+  const float inverse = static_cast<float>(largest) / amax;
+  for (size_t i = 0; i < x.size(); ++i) out.integers[i] = static_cast<int>(std::nearbyint(x[i] * inverse));
+  out.scale = amax / static_cast<float>(largest);
+  return out;
+}
+
+std::vector<float> attention(const float* q, const Int8AttentionKeys& keys, int begin, int end, float scale,
+                             float softcap) {
+  const size_t dims = static_cast<size_t>(keys.head_dim);
+  std::vector<float> scaled(dims);
+  for (size_t d = 0; d < dims; ++d) scaled[d] = q[d] * scale;
+  const Quantised query = quantise(scaled, 32512);
+  Partial state = {};
+  for (int origin = begin / kSplit * kSplit; origin < end; origin += kSplit) {
+    const int first = std::max(begin, origin);
+    const int last = std::min(end, origin + kSplit);
+    std::vector<float> scores(kSplit, -INFINITY);
+    float max = -INFINITY;
+    for (int t = first; t < last; ++t) {
+      int64_t sum = 0;
+      for (size_t d = 0; d < dims; ++d) sum += query.integers[d] * keys.k[static_cast<size_t>(t) * dims + d];
+      float score = static_cast<float>(sum) * keys.k_scale[static_cast<size_t>(t)] * query.scale;
+      if (softcap > 0.0F) score = softcap * tanh(score / softcap);
+      scores[static_cast<size_t>(t - origin)] = score;
+      max = std::max(max, score);
+    }
+    float lanes[16] = {};
+    std::vector<float> weights(kSplit);
+    for (int i = 0; i < kSplit; ++i) {
+      const float p = exp(scores[static_cast<size_t>(i)] - max);
+      lanes[i % 16] += p;
+      const int t = origin + i;
+      if (t >= first && t < last) weights[static_cast<size_t>(i)] = p * keys.v_scale[static_cast<size_t>(t)];
+    }
+    const Quantised weight = quantise(weights, 32512);
+    Partial split = {max, sum_lanes(lanes), std::vector<float>(dims)};
+    for (size_t d = 0; d < dims; ++d) {
+      int64_t sum = 0;
+      for (int t = first; t < last; ++t) {
+        sum += weight.integers[static_cast<size_t>(t - origin)] * keys.v[static_cast<size_t>(t) * dims + d];
+      }
+      split.out[d] = static_cast<float>(sum) * weight.scale;
+    }
+    if (state.out.empty()) {
+      state = std::move(split);
+    } else {
+      merge(state, split);
+    }
+  }
+  for (float& out : state.out) out = (out + 0.0F) / state.sum;
+  return state.out;
+}
+
 std::vector<double> exact_attention(const float* q, const AttentionKeys& keys, int begin, int end, float scale,
                                     float softcap) {
   std::vector<double> scores;

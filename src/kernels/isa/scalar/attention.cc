@@ -1,4 +1,4 @@
-// Attention kernels for scalar: kernels/generic/attention.inl compiled for it.
+// Attention kernels for scalar: kernels/generic/attention*.inl compiled for it.
 
 #include <cmath>
 #include <cstdint>
@@ -6,6 +6,7 @@
 
 #include "kernels/attention.h"
 #define BRIO_LANE_INLINE inline __attribute__((noinline))
+#include "kernels/quads.h"
 #include "kernels/vector.h"
 
 namespace brio::kernels::scalar {
@@ -14,6 +15,9 @@ namespace brio::kernels::scalar {
 #include "kernels/generic/math.inl"
 #include "kernels/generic/attention_tile.inl"
 #include "kernels/generic/attention.inl"
+#include "kernels/isa/scalar/quads.inl"
+#include "kernels/generic/attention_int8.inl"
+#include "kernels/generic/attention_table.inl"
 // clang-format on
 
 const AttentionKernels& attention_kernels() {
