@@ -209,10 +209,10 @@ void KvCache::run_pending() {
     const auto bytes = static_cast<size_t>(group.shape.block_bytes());
     if (work.kind == Pending::Kind::kCopy) {
       std::memcpy(data, block_data(group, work.source), bytes);
-      for (size_t i = 0; is_broken(Rule::kR5) && i < bytes; i += 2) data[i] &= std::byte{0xFE};  // a bit of each bf16
+      for (size_t i = 0; is_broken(Rule::kR5) && i < bytes; i += 2) data[i] &= std::byte{0xFE};  // in every 16 bits
     } else {
       ++num_poisoned_;
-      std::memset(data, 0xFF, bytes);  // all ones is a NaN in bf16 and fp32
+      std::memset(data, 0xFF, bytes);  // a NaN in bf16 and fp32, and as an int8 tile's scale
     }
   }
   pending_.clear();

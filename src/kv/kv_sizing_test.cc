@@ -26,6 +26,17 @@ TEST(KvSizing, LayersWithEqualSpecsShareAGroup) {
   EXPECT_EQ(groups[1].block_bytes(), 2 * 32 * 64 * 2 * 2 * 2);  // K and V, tokens, head_dim, heads, bytes, layers
 }
 
+// A sequence's memory by hand: K and V of 2 heads of 64 channels; int8 has a byte a channel and a scale a token.
+TEST(KvSizing, BytesFollowTheType) {
+  const auto bytes_of = [](tensor::KvType type, int head_dim) {
+    return GroupShape{{KvSpec::Kind::kFull, 0, 2, head_dim, type}, {0}}.block_bytes() / tensor::kBlockTokens;
+  };
+  EXPECT_EQ(bytes_of(tensor::KvType::kF32, 64), 2 * 2 * 64 * 4);
+  EXPECT_EQ(bytes_of(tensor::KvType::kBF16, 64), 2 * 2 * 64 * 2);
+  EXPECT_EQ(bytes_of(tensor::KvType::kInt8, 64), 2 * 2 * (64 + 4));
+  EXPECT_EQ(bytes_of(tensor::KvType::kInt8, 18), 2 * 2 * (20 + 4));  // keys come in quads of channels
+}
+
 // The blocks of a window group by brute force: the worst chunk and alignment of a sequence that is computed in chunks.
 TEST(KvSizing, WindowNeedCoversTheWorstAlignmentAndNotMore) {
   for (int size : {1, 5, 31, 32, 33, 100, 512}) {

@@ -4,6 +4,8 @@
 //   bf16  K [head_dim/2][32 tokens][2]   token in the lane: scores need no horizontal sum
 //         V [16 token pairs][head_dim][2]
 //   f32   K [head_dim][32 tokens]        V [32 tokens][head_dim]
+//   int8  byte codes and one fp32 scale per token, kernels/kv_tile.h. Keys are stored divided by a factor per channel that
+//         queries are multiplied by (model/key_factors.h).
 // Tiles start at multiples of 64 bytes. kv owns the records; ops and kernels read and write them through KvLayerView;
 // nobody else computes an address inside one. Addresses come per (block, layer) at step time: never base + stride.
 #pragma once
@@ -11,13 +13,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
+
+#include "kernels/kv_tile.h"
 
 namespace brio::tensor {
 
 inline constexpr int kBlockTokens = 32;
 
-enum class KvType : uint8_t { kBF16, kF32 };
+enum class KvType : uint8_t { kBF16, kF32, kInt8 };
+
+std::string_view name(KvType type);  // "bf16", "f32", "int8"
 
 // What one layer keeps. Layers with equal specs form a KV group: one pool record size, one block table per sequence.
 struct KvSpec {
@@ -30,13 +37,11 @@ struct KvSpec {
   bool operator==(const KvSpec&) const = default;
 };
 
-inline constexpr int64_t element_bytes(KvType type) {
-  return type == KvType::kBF16 ? 2 : 4;
-}
-
 // Bytes of one K tile or V tile (32 tokens of one head), rounded up to a cache line.
 inline constexpr int64_t tile_bytes(const KvSpec& spec) {
-  return (int64_t{kBlockTokens} * spec.head_dim * element_bytes(spec.type) + 63) / 64 * 64;
+  if (spec.type == KvType::kInt8) return kernels::int8_tile_bytes(spec.head_dim);
+  const int64_t element = spec.type == KvType::kBF16 ? 2 : 4;
+  return (int64_t{kBlockTokens} * spec.head_dim * element + 63) / 64 * 64;
 }
 // Bytes of one block in one layer.
 inline constexpr int64_t record_bytes(const KvSpec& spec) {
@@ -50,7 +55,8 @@ struct KvLayerView {
   std::span<const std::span<std::byte* const>> blocks;  // [sequences in the step][logical blocks]
 };
 
-// What is stored of one token and KV head: channel c of its key and of its value, as fp32 (proofs and tests).
+// What is stored of one token and KV head: channel c of its key and of its value, as fp32 (proofs and tests). An int8 key
+// is given as stored, without its factor.
 struct StoredToken {
   std::vector<float> key, value;  // [head_dim]
 };
