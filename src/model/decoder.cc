@@ -1,6 +1,7 @@
 #include "model/decoder.h"
 
 #include "base/check.h"
+#include "model/key_factors.h"
 
 namespace brio::model {
 
@@ -31,6 +32,24 @@ Result<AttentionWeights> Decoder::load_attention(WeightLoader& load, int layer) 
   act_forms_ = act_forms_ | w.q.input_form() | w.k.input_form() | w.v.input_form();
   context_forms_ = context_forms_ | w.out.input_form();
   return w;
+}
+
+Result<void> Decoder::load_key_factor(const WeightLoader& load, int layer, const tensor::Vector* k_norm,
+                                      AttentionWeights& attention) {
+  if (config_.kv_type != tensor::KvType::kInt8) return {};
+  const int64_t width = int64_t{config_.num_kv_heads} * config_.head_dim;
+  std::vector<float> spread;
+  std::span<const float> bias = attention.k_bias.values();
+  if (k_norm != nullptr) {  // makes every channel's variance 1 before its weight; a bias has been normalised away
+    while (static_cast<int64_t>(spread.size()) < width) {
+      spread.insert(spread.end(), k_norm->values().begin(), k_norm->values().end());
+    }
+    bias = {};
+  } else {
+    BRIO_TRY(spread, load.row_norms(layer, "attn_k.weight", width, attention.norm.values()));
+  }
+  attention.key_factor = tensor::Vector(key_factors(spread, bias, config_.head_dim, config_.rope));
+  return {};
 }
 
 Result<FeedForwardWeights> Decoder::load_feed_forward(WeightLoader& load, int layer) {

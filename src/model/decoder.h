@@ -18,6 +18,7 @@ struct AttentionWeights {
   tensor::Weight out;      // [hidden, heads * head_dim]
   // [heads * head_dim], [kv_heads * head_dim] twice, [hidden]; empty where the file has none.
   tensor::Vector q_bias, k_bias, v_bias, out_bias;
+  tensor::Vector key_factor;  // [kv_heads * head_dim]; empty unless keys are stored as int8
 };
 struct FeedForwardWeights {
   tensor::Vector norm;      // [hidden]
@@ -37,6 +38,9 @@ class Decoder : public Model {
   // Embedding, final norm and LM head (tied to the embedding where the file has no output matrix).
   Result<void> load_ends(WeightLoader& load);
   Result<AttentionWeights> load_attention(WeightLoader& load, int layer);
+  // Where keys are stored as int8: their factors (model/key_factors.h). k_norm: on the heads of k, or null.
+  Result<void> load_key_factor(const WeightLoader& load, int layer, const tensor::Vector* k_norm,
+                               AttentionWeights& attention);
   Result<FeedForwardWeights> load_feed_forward(WeightLoader& load, int layer);
   // Allocates activations in the forms that the loaded weights read. Call once, after loading.
   Result<void> allocate();

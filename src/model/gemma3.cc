@@ -18,6 +18,7 @@ class Gemma3 final : public Decoder {
       BRIO_TRY(layer.attention, load_attention(load, l));
       BRIO_TRY(layer.q_norm, load.vector(l, "attn_q_norm.weight", config_.head_dim));
       BRIO_TRY(layer.k_norm, load.vector(l, "attn_k_norm.weight", config_.head_dim));
+      BRIO_TRY_OK(load_key_factor(load, l, &layer.k_norm, layer.attention));
       BRIO_TRY(layer.post_attention_norm, load.vector(l, "post_attention_norm.weight", config_.hidden));
       BRIO_TRY(layer.feed_forward, load_feed_forward(load, l));
       BRIO_TRY(layer.post_feed_forward_norm, load.vector(l, "post_ffw_norm.weight", config_.hidden));
@@ -42,7 +43,8 @@ class Gemma3 final : public Decoder {
           {&w.attention.k, or_none(w.attention.k_bias), &k_},  // k, v     [rows, kv_heads * head_dim]
           {&w.attention.v, or_none(w.attention.v_bias), &v_}};
       ops_->linear(act_, n, qkv);
-      ops_->rope_and_store(q_, k_, v_, in.step, {&w.q_norm, &w.k_norm, epsilon}, rope, kv);
+      ops_->rope_and_store(q_, k_, v_, in.step, {&w.q_norm, &w.k_norm, epsilon, or_none(w.attention.key_factor)}, rope,
+                           kv);
       ops_->attention(q_, in.step, attention_shape(), kv, context_);  // context  [rows, heads * head_dim]
       const ops::LinearTask out{&w.attention.out, or_none(w.attention.out_bias), &branch_};  // branch   [rows, hidden]
       ops_->linear(context_, n, {&out, 1});

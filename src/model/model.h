@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -73,6 +74,7 @@ class Model {
 using Progress = void (*)(void* context, double fraction);
 struct BuildOptions {
   Limits limits;
+  std::optional<tensor::KvType> kv_type;  // none: fp32 with Numerics::kFp32, else bf16
   Progress progress = nullptr;
   void* progress_context = nullptr;
   weights::PackedCache* packed = nullptr;  // where weights are mapped from and added to; not with Numerics::kFp32

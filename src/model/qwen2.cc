@@ -14,6 +14,7 @@ class Qwen2 final : public Decoder {
     for (int l = 0; l < config_.num_layers; ++l) {
       Layer layer;
       BRIO_TRY(layer.attention, load_attention(load, l));
+      BRIO_TRY_OK(load_key_factor(load, l, nullptr, layer.attention));
       for (const char* bias : {"attn_q.bias", "attn_k.bias", "attn_v.bias"}) BRIO_TRY_OK(load.require(l, bias));
       BRIO_TRY(layer.feed_forward, load_feed_forward(load, l));
       layers_.push_back(std::move(layer));
@@ -36,7 +37,8 @@ class Qwen2 final : public Decoder {
           {&w.attention.k, or_none(w.attention.k_bias), &k_},  // k, v     [rows, kv_heads * head_dim]
           {&w.attention.v, or_none(w.attention.v_bias), &v_}};
       ops_->linear(act_, n, qkv);
-      ops_->rope_and_store(q_, k_, v_, in.step, {}, rope_, kv);                     // q in place; k, v -> pages
+      ops_->rope_and_store(q_, k_, v_, in.step, {nullptr, nullptr, 0.0F, or_none(w.attention.key_factor)}, rope_,
+                           kv);                                                     // q in place; k, v -> pages
       ops_->attention(q_, in.step, attention_shape(), kv, context_);                // context  [rows, heads * head_dim]
       const ops::LinearTask out{&w.attention.out, nullptr, &x_, ops::Store::kAdd};  // x       += context Wo
       ops_->linear(context_, n, {&out, 1});

@@ -16,6 +16,7 @@ class Qwen3 final : public Decoder {
       BRIO_TRY(layer.attention, load_attention(load, l));
       BRIO_TRY(layer.q_norm, load.vector(l, "attn_q_norm.weight", config_.head_dim));
       BRIO_TRY(layer.k_norm, load.vector(l, "attn_k_norm.weight", config_.head_dim));
+      BRIO_TRY_OK(load_key_factor(load, l, &layer.k_norm, layer.attention));
       BRIO_TRY(layer.feed_forward, load_feed_forward(load, l));
       layers_.push_back(std::move(layer));
     }
@@ -37,7 +38,8 @@ class Qwen3 final : public Decoder {
           {&w.attention.k, or_none(w.attention.k_bias), &k_},  // k, v     [rows, kv_heads * head_dim]
           {&w.attention.v, or_none(w.attention.v_bias), &v_}};
       ops_->linear(act_, n, qkv);
-      ops_->rope_and_store(q_, k_, v_, in.step, {&w.q_norm, &w.k_norm, epsilon}, rope_, kv);
+      ops_->rope_and_store(q_, k_, v_, in.step, {&w.q_norm, &w.k_norm, epsilon, or_none(w.attention.key_factor)}, rope_,
+                           kv);
       ops_->attention(q_, in.step, attention_shape(), kv, context_);  // context  [rows, heads * head_dim]
       const ops::LinearTask out{&w.attention.out, or_none(w.attention.out_bias), &x_,
                                 ops::Store::kAdd};  // x       += context Wo

@@ -48,8 +48,8 @@ std::vector<tensor::KvSpec> Model::kv_specs() const {
 Result<std::unique_ptr<Model>> build_model(const weights::Checkpoint& checkpoint, std::shared_ptr<ops::OpSet> ops,
                                            ThreadPool& pool, const BuildOptions& options) {
   const tensor::Numerics numerics = ops->numerics();
-  const auto kv_type = numerics == tensor::Numerics::kFp32 ? tensor::KvType::kF32 : tensor::KvType::kBF16;
-  BRIO_TRY(Config config, read_config(checkpoint, kv_type));
+  const auto usual = numerics == tensor::Numerics::kFp32 ? tensor::KvType::kF32 : tensor::KvType::kBF16;
+  BRIO_TRY(Config config, read_config(checkpoint, options.kv_type.value_or(usual)));
   WeightLoader load(checkpoint, numerics, pool, options);
   const std::string architecture = config.architecture;
   BRIO_TRY(auto model, find_builder(architecture)(std::move(config), options.limits, std::move(ops), load));

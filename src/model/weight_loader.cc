@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <optional>
 #include <utility>
 
+#include "tensor/dequantize.h"
 #include "weights/packer.h"
 
 namespace brio::model {
@@ -77,6 +79,29 @@ Result<tensor::Vector> WeightLoader::vector_or_none(int layer, std::string_view 
   const std::string full = layer_name(layer, name);
   if (!has(full)) return tensor::Vector();
   return vector(full, size);
+}
+
+Result<std::vector<float>> WeightLoader::row_norms(int layer, std::string_view name, int64_t rows,
+                                                   std::span<const float> column_weights) const {
+  std::vector<float> norms(static_cast<size_t>(rows), 1.0F);
+  if (checkpoint_ == nullptr) return norms;
+  const auto cols = static_cast<int64_t>(column_weights.size());
+  BRIO_TRY(const weights::TensorView view, checkpoint_->tensor(layer_name(layer, name), rows, cols));
+  constexpr int kRowsAtATime = 16;
+  pool_->parallel_for(static_cast<int>(rows), kRowsAtATime, [&](int begin, int end) {
+    std::vector<float> row(column_weights.size());
+    for (int r = begin; r < end; ++r) {
+      tensor::dequantize_row(view.dtype, view.data + r * tensor::row_bytes(view.dtype, cols), cols, row.data());
+      double squares = 0.0;
+      for (size_t c = 0; c < row.size(); ++c) {
+        const double x = double{row[c]} * double{column_weights[c]};
+        squares += x * x;
+      }
+      norms[static_cast<size_t>(r)] = static_cast<float>(std::sqrt(squares));
+    }
+  });
+  checkpoint_->drop(view);
+  return norms;
 }
 
 Result<void> WeightLoader::require(int layer, std::string_view name) const {

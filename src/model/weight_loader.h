@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_set>
+#include <vector>
 
 #include "base/result.h"
 #include "base/thread_pool.h"
@@ -31,6 +33,11 @@ class WeightLoader {
   Result<tensor::Vector> vector(int layer, std::string_view name, int64_t size);
   // Empty where the file has none.
   Result<tensor::Vector> vector_or_none(int layer, std::string_view name, int64_t size);
+
+  // The L2 norm of each row of W diag(column_weights): the standard deviation of its output for inputs x column_weights
+  // where x has independent channels of variance 1.                                                           [rows]
+  Result<std::vector<float>> row_norms(int layer, std::string_view name, int64_t rows,
+                                       std::span<const float> column_weights) const;
 
   Result<void> require(int layer, std::string_view name) const;  // an error that names the tensor if it is missing
 

@@ -101,8 +101,10 @@ kernels::KernelTable make_table() {
     ((table.linear.linear[format] = linear<isa, static_cast<PanelFormat>(format), many_threads>), ...);
   }
   (std::make_integer_sequence<int, kernels::kNumPanelFormats>());
-  table.attention.attend[0] = attend<isa, 0>;
-  table.attention.attend[1] = attend<isa, 1>;
+  [&]<int... type>(std::integer_sequence<int, type...>) {
+    ((table.attention.attend[type] = attend<isa, type>), ...);
+  }
+  (std::make_integer_sequence<int, kernels::kNumKvTypes>());
   table.rows.silu_multiply = silu_multiply<isa>;
   return table;
 }

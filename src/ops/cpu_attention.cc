@@ -15,7 +15,9 @@ namespace {
 using tensor::kBlockTokens;
 using tensor::KvLayerView;
 using tensor::KvSpec;
-using tensor::KvType;
+// The kernels' tables are indexed by type.
+static_assert(static_cast<int>(tensor::KvType::kBF16) == 0 && static_cast<int>(tensor::KvType::kF32) == 1 &&
+              static_cast<int>(tensor::KvType::kInt8) == 2 && kernels::kNumKvTypes == 3);
 static_assert(kBlockTokens == kernels::kTileTokens);
 static_assert(kMaxHeadDim == kernels::kMaxHeadDim);
 
@@ -56,11 +58,11 @@ struct HeadStore {
   const StepRows& step;
   const kernels::AttentionKernels& kernels;
   const Rotation& rotation;
-  const tensor::Vector* norm;
+  const HeadNorms& norms;
 
   void run(const Rows& k, const Rows& v, int head, int part, int parts) const {
     float key[kernels::kMaxHeadDim];
-    const int type = spec.type == KvType::kF32 ? 1 : 0;
+    const int type = static_cast<int>(spec.type);
     for (size_t r = 0; r < step.rows.size(); ++r) {
       const Row& row = step.rows[r];
       bool rotated = false;
@@ -73,7 +75,11 @@ struct HeadStore {
         const ptrdiff_t column = ptrdiff_t{head} * spec.head_dim;
         if (!rotated) {
           std::copy_n(k.storage()->row(static_cast<int>(r)) + column, spec.head_dim, key);
-          rotation.apply(key, spec.head_dim, norm, row.position);
+          rotation.apply(key, spec.head_dim, norms.k, row.position);
+          if (norms.key_factor != nullptr) {
+            const float* factor = norms.key_factor->values().data() + column;
+            for (int d = 0; d < spec.head_dim; ++d) key[d] /= factor[d];
+          }
           rotated = true;
         }
         std::byte* tile = record + 2 * tensor::tile_bytes(spec) * head;
@@ -132,7 +138,7 @@ struct AttentionCall {
     int tiles_left = num_tiles;
     kernels::AttentionQueries queries;
     kernels::AttentionParameters parameters = {shape.head_dim, shape.scale, shape.softcap, true};
-    const int type = kv.spec->type == KvType::kF32 ? 1 : 0;
+    const int type = static_cast<int>(kv.spec->type);
     for (int r = tile.row_begin; r < tile.row_end; ++r) {
       if (!sees(r)) continue;
       const KeyRange& range = plan.keys[static_cast<size_t>(r)];
@@ -228,11 +234,13 @@ void CpuOps::rope_and_store(Rows& q, const Rows& k, const Rows& v, const StepRow
                  q.width() == num_heads * spec.head_dim && spec.head_dim <= kernels::kMaxHeadDim &&
                  spec.head_dim % 2 == 0 && rope.spec().rotary_dim <= spec.head_dim && num_rows <= q.max_rows(),
              "q {} k {} v {} of heads of {}", q.width(), k.width(), v.width(), spec.head_dim);
+  BRIO_CHECK(norms.key_factor == nullptr || norms.key_factor->size() == k.width(), "{} key factors for {} channels",
+             norms.key_factor->size(), k.width());
   int32_t end = 0;
   for (const Row& row : step.rows) end = std::max(end, row.position + 1);
   rope.extend(end);
   const Rotation rotation = {kernels_.rows, rope, norms.epsilon};
-  const HeadStore store = {spec, kv, step, kernels_.attention, rotation, norms.k};
+  const HeadStore store = {spec, kv, step, kernels_.attention, rotation, norms};
   const int parts = (pool_.num_threads() + spec.num_kv_heads - 1) / spec.num_kv_heads;
   const int num_stores = spec.num_kv_heads * parts;
   const int num_items = num_stores + (num_rows + kRotateRows - 1) / kRotateRows;
@@ -245,10 +253,13 @@ void CpuOps::rope_and_store(Rows& q, const Rows& k, const Rows& v, const StepRow
       }
       const int row_begin = (item - num_stores) * kRotateRows;
       for (int r = row_begin; r < std::min(row_begin + kRotateRows, num_rows); ++r) {
-        float* heads = q.storage()->row(r);
         for (int h = 0; h < num_heads; ++h) {
-          rotation.apply(heads + ptrdiff_t{h} * spec.head_dim, spec.head_dim, norms.q,
-                         step.rows[static_cast<size_t>(r)].position);
+          float* head = q.storage()->row(r) + ptrdiff_t{h} * spec.head_dim;
+          rotation.apply(head, spec.head_dim, norms.q, step.rows[static_cast<size_t>(r)].position);
+          if (norms.key_factor == nullptr) continue;
+          const int kv_head = h / (num_heads / spec.num_kv_heads);
+          const float* factor = norms.key_factor->values().data() + ptrdiff_t{kv_head} * spec.head_dim;
+          for (int d = 0; d < spec.head_dim; ++d) head[d] *= factor[d];
         }
       }
     }

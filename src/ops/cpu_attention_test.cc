@@ -20,6 +20,8 @@ namespace {
 using tensor::KvSpec;
 using tensor::KvType;
 
+enum class Factors : uint8_t { kNone, kPowersOfTwo, kLoudChannels };
+
 struct Shape {
   int num_heads, num_kv_heads, head_dim;
   int window = 0;
@@ -27,6 +29,8 @@ struct Shape {
   bool head_norms = false;
   float softcap = 0.0F;
   std::vector<int> lengths;  // of the sequences
+  Factors factors = Factors::kNone;
+  float loud_channels = 0.0F;  // added to channels 0 and 1 (one pair) of every key
 };
 
 // q, k or v of a token: a function of (sequence, position) alone.
@@ -64,6 +68,9 @@ class Scene {
     std::vector<float> weight = projection(9, 0, 0, shape.head_dim);
     for (float& w : weight) w += 2.0F;
     norm_weight_ = tensor::Vector(weight);
+    std::vector<float> factor;
+    for (int c = 0; c < shape.num_kv_heads * shape.head_dim; ++c) factor.push_back(factor_of(c));
+    key_factor_ = tensor::Vector(factor);
     allocate_blocks();
   }
 
@@ -101,6 +108,15 @@ class Scene {
   }
 
  private:
+  // The same for the two channels of a pair: 2^-3 to 2^3, or 8 for the loud pair alone.
+  float factor_of(int channel) const {
+    const int c = channel % shape_.head_dim;
+    const int rotary = shape_.head_dim / 2 / 2 * 2;
+    const int pair = c >= rotary ? c : shape_.num_heads % 2 == 1 ? c / 2 : c % (rotary / 2);
+    if (shape_.factors == Factors::kLoudChannels) return pair == 0 ? 8.0F : 1.0F;
+    return std::ldexp(1.0F, 3 - (pair + channel / shape_.head_dim) % 7);
+  }
+
   void allocate_blocks() {
     size_t num_blocks = 0;
     for (int length : shape_.lengths) num_blocks += (length + 31) / 32;
@@ -131,13 +147,19 @@ class Scene {
       writes.push_back({row.sequence, row.position});
       const int at = static_cast<int>(r);
       std::ranges::copy(projection(0, row.sequence, row.position, q_.width()), q_.storage()->row(at));
-      std::ranges::copy(projection(1, row.sequence, row.position, k_.width()), k_.storage()->row(at));
+      std::vector<float> key = projection(1, row.sequence, row.position, k_.width());
+      for (int c = 0; c < k_.width(); c += shape_.head_dim) {
+        key[static_cast<size_t>(c)] += shape_.loud_channels;
+        key[static_cast<size_t>(c) + 1] += shape_.loud_channels;
+      }
+      std::ranges::copy(key, k_.storage()->row(at));
       std::ranges::copy(projection(2, row.sequence, row.position, v_.width()), v_.storage()->row(at));
     }
     std::vector<std::span<std::byte* const>> views(blocks_.begin(), blocks_.end());
     const tensor::KvLayerView kv = {&spec_, views};
     HeadNorms norms;
     if (shape_.head_norms) norms = {&norm_weight_, &norm_weight_, 1e-6F};
+    if (shape_.factors != Factors::kNone) norms.key_factor = &key_factor_;
     ops_->rope_and_store(q_, k_, v_, {rows_, writes}, norms, *rope_, kv);
     const AttentionShape attention = {shape_.num_heads, shape_.head_dim, 0.2F, shape_.softcap};
     ops_->attention(q_, {rows_, writes}, attention, kv, out_);
@@ -154,6 +176,7 @@ class Scene {
   KvSpec spec_;
   std::unique_ptr<RopeTable> rope_;
   tensor::Vector norm_weight_;
+  tensor::Vector key_factor_;
   AlignedBuffer memory_;
   std::vector<std::vector<std::byte*>> blocks_;
   Rows q_, k_, v_;
@@ -181,7 +204,7 @@ std::vector<Isa> usable_isas() {
   return isas;
 }
 
-// Head ratios 1, 3, 4, 7 and MQA; head_dim 64, 80, 128, 256; windows; both KV types; norms; softcap; lengths with all tails.
+// Head ratios 1, 3, 4, 7 and MQA; head_dim 64, 80, 128, 256; windows; all KV types; norms; softcap; lengths with all tails.
 std::vector<Shape> shapes() {
   const KvType f32 = KvType::kF32;
   return {
@@ -189,6 +212,8 @@ std::vector<Shape> shapes() {
       {4, 1, 256, 40, KvType::kBF16, true, 0, {90, 20}},      {7, 1, 80, 5, KvType::kBF16, false, 0, {65, 40}},
       {4, 2, 128, 0, KvType::kBF16, true, 20, {66, 270}},     {14, 2, 64, 0, f32, false, 0, {45, 34}},
       {8, 2, 20, 300, KvType::kBF16, false, 0, {330, 32, 2}}, {2, 2, 18, 5, f32, true, 0, {270, 9}},
+      {9, 3, 64, 0, KvType::kInt8, false, 0, {300, 64, 31}},  {4, 2, 128, 0, KvType::kInt8, false, 20, {66, 270}},
+      {7, 1, 80, 5, KvType::kInt8, false, 0, {65, 40}},       {2, 2, 18, 0, KvType::kInt8, false, 0, {290, 9}},
   };
 }
 
@@ -210,13 +235,52 @@ TEST(CpuAttention, RowsHaveEqualBitsInEverySetting) {
 
 // A lone row far into its context: its splits go to several threads.
 TEST(CpuAttention, LongContextHasEqualBitsOnAnyNumberOfThreads) {
-  const Shape shape = {4, 2, 64, 0, KvType::kBF16, false, 0, {1700}};
-  const Isa isa = usable_isas().back();
-  const Outputs want = Scene(shape, {isa, 1, 400, false}).run();
-  for (int threads : {2, 3, 5}) {
-    ASSERT_TRUE(same(Scene(shape, {isa, threads, 400, false}).run(), want)) << threads;
-    ASSERT_TRUE(same(Scene(shape, {isa, threads, 1699, false}).run(), want)) << threads;  // then the last row alone
+  for (const KvType type : {KvType::kBF16, KvType::kInt8}) {
+    const Shape shape = {4, 2, 64, 0, type, false, 0, {1700}};
+    const Isa isa = usable_isas().back();
+    const Outputs want = Scene(shape, {isa, 1, 400, false}).run();
+    for (int threads : {2, 3, 5}) {
+      ASSERT_TRUE(same(Scene(shape, {isa, threads, 400, false}).run(), want)) << threads;
+      ASSERT_TRUE(same(Scene(shape, {isa, threads, 1699, false}).run(), want)) << threads;  // then the last row alone
+    }
   }
+}
+
+// Keys are divided by what queries are multiplied by: powers of two change no bit where nothing but the exponent holds them.
+TEST(CpuAttention, KeyFactorsCancel) {
+  for (Shape shape : shapes()) {
+    if (shape.type == KvType::kInt8) continue;
+    const Setting setting = {usable_isas().back(), 2, 32, true};
+    const Outputs want = Scene(shape, setting).run();
+    shape.factors = Factors::kPowersOfTwo;
+    ASSERT_TRUE(same(Scene(shape, setting).run(), want)) << shape.num_heads << " heads of " << shape.head_dim;
+  }
+}
+
+double rms_difference(const Outputs& a, const Outputs& b) {
+  double squares = 0.0;
+  double count = 0.0;
+  for (const auto& [key, values] : a) {
+    for (size_t i = 0; i < values.size(); ++i) {
+      squares += std::pow(double{values[i]} - b.at(key)[i], 2);
+      count += 1.0;
+    }
+  }
+  return std::sqrt(squares / count);
+}
+
+// A pair of channels eight times as large as the others (a key bias) takes the bits of all in an int8 key; divided by its
+// factor of eight it does not.
+TEST(CpuAttention, KeyFactorsSaveTheBitsOfInt8Keys) {
+  const Setting setting = {usable_isas().back(), 2, 32, true};
+  Shape shape = {3, 3, 64, 0, KvType::kF32, false, 0, {200}};
+  shape.loud_channels = 12.0F;
+  const Outputs exact = Scene(shape, setting).run();
+  shape.type = KvType::kInt8;
+  const double without = rms_difference(Scene(shape, setting).run(), exact);
+  shape.factors = Factors::kLoudChannels;
+  const double with = rms_difference(Scene(shape, setting).run(), exact);
+  EXPECT_LT(with, 0.5 * without);
 }
 
 // Normalised and rotated in double.
@@ -269,15 +333,28 @@ TEST(CpuAttention, IsCloseToDouble) {
         const float* q = &query[static_cast<size_t>(head) * dim];
         const int begin = shape.window > 0 ? std::max(0, position - shape.window + 1) : 0;
         double largest = 0.0;
+        double largest_k = 0.0;
+        double q_squares = 0.0;
+        for (size_t d = 0; d < dim; ++d) q_squares += double{q[d]} * q[d];
         for (int t = begin; t <= position; ++t) {
           double s = 0.0;
-          for (size_t d = 0; d < dim; ++d) s += std::fabs(double{q[d]} * k[static_cast<size_t>(t) * dim + d]);
+          for (size_t d = 0; d < dim; ++d) {
+            s += std::fabs(double{q[d]} * k[static_cast<size_t>(t) * dim + d]);
+            largest_k = std::max(largest_k, std::fabs(double{k[static_cast<size_t>(t) * dim + d]}));
+          }
           largest = std::max(largest, 0.2 * s);
         }
         // q and k each rounded once to bf16 (2^-9), and a handful of fp32 roundings an element; then p and v.
         const double unit = shape.type == KvType::kBF16 ? 0x1p-9 : 0.0;
-        const double score_error = largest * (2 * unit + (shape.head_dim + 16) * 0x1p-24);
-        const double bound = 1.5 * (std::expm1(2 * score_error) + 2 * unit + 600 * 0x1p-24);
+        double score_error = largest * (2 * unit + (shape.head_dim + 16) * 0x1p-24);
+        double rounded = 2 * unit + 600 * 0x1p-24;
+        if (shape.type == KvType::kInt8) {
+          // Roundings of k are independent and uniform over a unit, amax / 127: six standard deviations of their sum. v
+          // errs by half a unit, 256 weights by half of 2^-15 of the largest.
+          score_error += 6 * 0.2 * std::sqrt(q_squares / 12) * largest_k / 127;
+          rounded += 0.5 / 127 + 256 * 0x1p-16;
+        }
+        const double bound = 1.5 * (std::expm1(2 * score_error) + rounded);
         const kernels::reference::AttentionKeys keys = {false, shape.head_dim, k, v};
         const auto want = kernels::reference::exact_attention(q, keys, begin, position + 1, 0.2F, shape.softcap);
         const std::vector<float>& row = got.at({0, position});

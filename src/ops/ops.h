@@ -74,11 +74,14 @@ struct AttentionShape {
   float softcap = 0.0F;  // > 0: score = softcap * tanh(score / softcap)
 };
 
-// Per-head RMS norm of q and k before rotation (Qwen3, Gemma 3); null weights: none.
+// Per-head RMS norm of q and k before rotation (Qwen3, Gemma 3), and what keys are divided and queries multiplied by after
+// it (int8 keys); null: none.
 struct HeadNorms {
   const tensor::Vector* q = nullptr;  // [head_dim]
   const tensor::Vector* k = nullptr;  // [head_dim]
   float epsilon = 0.0F;
+  const tensor::Vector* key_factor =
+      nullptr;  // [num_kv_heads * head_dim], equal for the channels that are rotated together
 };
 
 class OpSet {
@@ -108,7 +111,8 @@ class OpSet {
   virtual void gated_linear(const Activation& in, int num_rows, const tensor::Weight& gate, const tensor::Weight& up,
                             Nonlinearity f, Activation& out) = 0;
 
-  // Normalises heads (if asked), rotates q in place and k, and stores k and v at the rows' write slots.
+  // Normalises heads (if asked), rotates q in place and k, applies key factors (if given), and stores k and v at the rows'
+  // write slots in the cache's type.
   //   q [rows, num_heads * head_dim], k and v [rows, num_kv_heads * head_dim]
   virtual void rope_and_store(Rows& q, const Rows& k, const Rows& v, const StepRows& step, const HeadNorms& norms,
                               RopeTable& rope, const tensor::KvLayerView& kv) = 0;
