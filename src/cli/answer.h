@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,7 @@ struct Runner {
 struct RunnerOptions {
   std::string model;
   std::string numerics = "default";
+  std::string kv_type = "default";
   int threads = 0;
   int context = 0;           // 0: what the model was trained for, as far as memory goes
   bool log_steps = false;    // a line per step on standard error
@@ -62,6 +64,10 @@ void print_step(const engine::Plan& plan, const engine::StepLogits& logits, cons
 
 // "default" or "fp32".
 Result<tensor::Numerics> parse_numerics(const std::string& text);
+
+// --kv-type: "default" (none), "bf16", "int8" or "f32".
+void add_kv_type_flag(CLI::App& command, std::string& kv_type);
+Result<std::optional<tensor::KvType>> parse_kv_type(const std::string& text);
 
 // on_text gets each piece as it becomes certain; false (nobody reads any more) stops the answer. Shows the progress of a
 // long prompt.

@@ -29,6 +29,11 @@ std::string shape_text(const std::vector<int64_t>& dims) {
   return fmt::format("[{}]", fmt::join(dims, ", "));
 }
 
+int64_t kv_bytes(model::Config config, tensor::KvType type) {
+  config.kv_type = type;
+  return model::kv_bytes_per_token(config);
+}
+
 void print_config(const model::Config& config) {
   const char* kind = config.num_kv_heads == config.num_heads ? "MHA" : config.num_kv_heads == 1 ? "MQA" : "GQA";
   fmt::print("layers             {}\n", config.num_layers);
@@ -44,8 +49,11 @@ void print_config(const model::Config& config) {
   }
   if (windows > 0) fmt::print("sliding window     {} tokens in {} of {} layers\n", window, windows, config.num_layers);
   fmt::print("context            {} tokens\n", config.context);
-  const int64_t per_token = model::kv_bytes_per_token(config);
-  fmt::print("KV bytes per token {} ({} at full context)\n", per_token, format_bytes(per_token * config.context));
+  for (const tensor::KvType type : {tensor::KvType::kBF16, tensor::KvType::kInt8}) {
+    const int64_t per_token = kv_bytes(config, type);
+    fmt::print("KV bytes per token {} as {} ({} at full context)\n", per_token, tensor::name(type),
+               format_bytes(per_token * config.context));
+  }
 }
 
 Result<void> inspect(const Flags& flags) {

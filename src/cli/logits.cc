@@ -14,7 +14,7 @@ namespace brio::cli {
 namespace {
 
 struct Flags {
-  std::string model, text, file, tokens, npy, numerics = "default";
+  std::string model, text, file, tokens, npy, numerics = "default", kv_type = "default";
   bool has_text = false, has_tokens = false, last = false, special = false;
   int threads = 0;
   int chunk = 64;
@@ -36,6 +36,7 @@ Result<void> logits(const Flags& flags) {
   }
   server::LoadOptions options;
   BRIO_TRY(options.numerics, parse_numerics(flags.numerics));
+  BRIO_TRY(options.kv_type, parse_kv_type(flags.kv_type));
   options.num_threads = flags.threads;
   options.limits = {flags.chunk, flags.chunk};
   BRIO_TRY(const server::LoadedModel loaded, server::load_model(flags.model, options));
@@ -81,6 +82,7 @@ void add_logits_command(CLI::App& app, int& exit_code) {
   command->add_option("--npy", flags->npy, "Where to write them: fp32 [num_tokens, vocab], row by row");
   command->add_option("--numerics", flags->numerics, "default, or fp32: exact weights and fp32 everywhere")
       ->capture_default_str();
+  add_kv_type_flag(*command, flags->kv_type);
   add_threads_flag(*command, flags->threads);
   command->add_option("--chunk", flags->chunk, "Positions per step; never changes a bit")
       ->check(CLI::Range(1, 512))

@@ -14,7 +14,7 @@ namespace brio::cli {
 namespace {
 
 struct Flags {
-  std::string model, file, against, numerics = "default";
+  std::string model, file, against, numerics = "default", kv_type = "default";
   int context = 512;
   bool has_context = false;
   int threads = 0;
@@ -98,6 +98,7 @@ Result<void> perplexity(const Flags& flags) {
   BRIO_TRY(const std::string text, read_text(flags.file));
   server::LoadOptions options;
   BRIO_TRY(options.numerics, parse_numerics(flags.numerics));
+  BRIO_TRY(options.kv_type, parse_kv_type(flags.kv_type));
   options.num_threads = flags.threads;
   options.limits = {64, 64};
   BRIO_TRY(const server::LoadedModel loaded, server::load_model(flags.model, options));
@@ -158,6 +159,7 @@ void add_perplexity_command(CLI::App& app, int& exit_code) {
                       "99th-percentile KL and top-1 agreement");
   command->add_option("--numerics", flags->numerics, "default, or fp32: exact weights and fp32 everywhere")
       ->capture_default_str();
+  add_kv_type_flag(*command, flags->kv_type);
   add_threads_flag(*command, flags->threads);
   command->callback([flags, context, &exit_code] {
     flags->has_context = context->count() > 0;

@@ -24,7 +24,7 @@ namespace {
 using prove::RowResult;
 
 struct Flags {
-  std::string model, numerics = "default", state, peer, packed_cache;
+  std::string model, numerics = "default", kv_type = "default", state, peer, packed_cache;
   std::vector<std::string> only;
   bool quick = false, full = false, json = false, fingerprints = false;
   int runs = 0, threads = 5;
@@ -40,7 +40,7 @@ const prove::Depth& depth_of(const Flags& flags) {
 }
 
 ProveModelOptions bench_options(const Flags& flags) {
-  return {flags.model, flags.numerics, {}, flags.threads, flags.runs, flags.seed, depth_of(flags)};
+  return {flags.model, flags.numerics, flags.kv_type, {}, flags.threads, flags.runs, flags.seed, depth_of(flags)};
 }
 
 // Rows that were begun before, by name: "name<TAB>runs<TAB>combinations<TAB>positions<TAB>equal<TAB>occurred" each, after
@@ -130,6 +130,7 @@ Result<RowResult> other_process(const std::string& name, const std::string& prog
                         quoted(flags.numerics) + " --seed " + std::to_string(flags.seed) + " --" +
                         std::string(depth_of(flags).name);
   if (depth_of(flags).name == prove::kUsual.name) command.resize(command.rfind(" --"));
+  if (flags.kv_type != "default") command += " --kv-type " + flags.kv_type;
   std::FILE* pipe = popen(command.c_str(), "re");
   if (pipe == nullptr) return error(ErrorCode::kIo, "{} cannot be started", program);
   std::string output;
@@ -200,7 +201,7 @@ void print_row(const RowResult& row) {
   std::fflush(stdout);
 }
 
-boost::json::object to_json(const Flags& flags, const std::vector<RowResult>& rows,
+boost::json::object to_json(const Flags& flags, std::string_view kv_type, const std::vector<RowResult>& rows,
                             const std::vector<std::string>& fingerprints) {
   boost::json::array list;
   int64_t combinations = 0;
@@ -218,11 +219,17 @@ boost::json::object to_json(const Flags& flags, const std::vector<RowResult>& ro
     positions += row.positions;
     failed += row.status == RowResult::Status::kEqual ? 0 : 1;
   }
-  return {{"model", flags.model},       {"depth", depth_of(flags).name},
-          {"numerics", flags.numerics}, {"numerics_id", kNumericsId},
-          {"seed", flags.seed},         {"combinations", combinations},
-          {"positions", positions},     {"rows_failed", failed},
-          {"rows", std::move(list)},    {"fingerprints", boost::json::array(fingerprints.begin(), fingerprints.end())}};
+  return {{"model", flags.model},
+          {"depth", depth_of(flags).name},
+          {"numerics", flags.numerics},
+          {"kv_type", kv_type},
+          {"numerics_id", kNumericsId},
+          {"seed", flags.seed},
+          {"combinations", combinations},
+          {"positions", positions},
+          {"rows_failed", failed},
+          {"rows", std::move(list)},
+          {"fingerprints", boost::json::array(fingerprints.begin(), fingerprints.end())}};
 }
 
 bool is_wanted(const Flags& flags, const std::string& name) {
@@ -316,7 +323,9 @@ Result<void> prove_model(const Flags& flags) {
     differing += row.status == RowResult::Status::kDiffers ? 1 : 0;
     vacuous += row.status == RowResult::Status::kVacuous ? 1 : 0;
   }
-  if (flags.json) fmt::print("{}\n", boost::json::serialize(to_json(flags, results, fingerprints)));
+  if (flags.json)
+    fmt::print("{}\n", boost::json::serialize(
+                           to_json(flags, tensor::name(bench.model->config().kv_type), results, fingerprints)));
   if (InterruptGuard::interrupted()) return error(ErrorCode::kCancelled, "stopped after {} combinations", combinations);
   if (differing > 0) return error(ErrorCode::kNumeric, "bits differ in {} of {} rows", differing, results.size());
   if (vacuous > 0) return error(ErrorCode::kNumeric, "{} of {} rows proved nothing", vacuous, results.size());
@@ -344,6 +353,7 @@ void add_prove_command(CLI::App& app, int& exit_code) {
   command->add_option("--numerics", flags->numerics, "default, or fp32: exact weights, fp32 activations and KV")
       ->capture_default_str();
   add_packed_cache_flag(*command, flags->packed_cache);
+  add_kv_type_flag(*command, flags->kv_type);
   command->add_option("--seed", flags->seed, "Another seed draws other texts and runs")->capture_default_str();
   command->add_option("--state", flags->state,
                       "A file that keeps what has been proved: the same command goes on from it");

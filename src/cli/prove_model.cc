@@ -56,6 +56,7 @@ Result<std::vector<int32_t>> real_tokens(const weights::Checkpoint& checkpoint, 
 
 Result<ProveModel> make_prove_model(const ProveModelOptions& options) {
   BRIO_TRY(const tensor::Numerics numerics, parse_numerics(options.numerics));
+  BRIO_TRY(const std::optional<tensor::KvType> kv_type, parse_kv_type(options.kv_type));
   BRIO_TRY(const weights::Checkpoint checkpoint, server::open_checkpoint(options.model));
   const prove::Depth depth = depth_for(options, checkpoint);
   BRIO_TRY(std::shared_ptr<prove::ProbeDevice> device, prove::ProbeDevice::create(numerics, options.threads));
@@ -63,6 +64,7 @@ Result<ProveModel> make_prove_model(const ProveModelOptions& options) {
   ProgressLine progress("loading " + options.model);
   model::BuildOptions build;
   build.limits = prove::limits_of(depth);
+  build.kv_type = kv_type;
   build.progress_context = &progress;
   build.progress = [](void* context, double done) { static_cast<ProgressLine*>(context)->fraction(done); };
   std::optional<weights::PackedCache> cache;

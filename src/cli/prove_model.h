@@ -18,6 +18,7 @@ namespace brio::cli {
 struct ProveModelOptions {
   std::string model;
   std::string numerics = "default";
+  std::string kv_type = "default";
   std::filesystem::path packed_folder;  // empty: weights are packed in memory
   int threads = 5;
   int runs = 0;  // of a row; 0: the depth's

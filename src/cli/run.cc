@@ -157,6 +157,7 @@ void add_run_command(CLI::App& app, int& exit_code) {
   add_packed_cache_flag(*command, flags->runner.packed_cache);
   command->add_option("--numerics", flags->runner.numerics, "default, or fp32: exact weights and fp32 everywhere, slow")
       ->capture_default_str();
+  add_kv_type_flag(*command, flags->runner.kv_type);
   command->add_flag("--log-steps", flags->runner.log_steps, "Print the rows, sequences and chunks of every step");
   command->callback([flags, text, file, command, &exit_code] {
     flags->has_text = text->count() > 0;

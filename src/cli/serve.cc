@@ -23,6 +23,7 @@ struct Flags {
   bool has_kv_memory = false;
   std::string numerics = "default";
   std::string packed_cache;
+  std::string kv_type = "default";
   int max_sequences = 32;
   int max_batch_tokens = 512;
   int batch_wait_ms = 50;
@@ -74,6 +75,7 @@ void print_serving(const server::Serving& serving) {
                                                        : " (what the model was trained for)"));
   line("--kv-memory", fmt::format("{} (this process may use {})", format_bytes(serving.stats.kv_bytes),
                                   format_bytes(serving.memory_limit_bytes)));
+  line("--kv-type", std::string(tensor::name(model.model->config().kv_type)));
   if (model.chat_template) {
     line("chat", fmt::format("tool calls: {} · reasoning: {}", model.output.tools ? model.output.tools->name : "none",
                              model.output.reasoning ? model.output.reasoning->name : "none"));
@@ -91,6 +93,7 @@ void print_serving(const server::Serving& serving) {
 Result<void> serve(Flags& flags) {
   server::ServeOptions& options = flags.serve;
   BRIO_TRY(options.load.numerics, parse_numerics(flags.numerics));
+  BRIO_TRY(options.load.kv_type, parse_kv_type(flags.kv_type));
   BRIO_TRY(options.engine.batching.mode, engine::parse_batching(flags.batching));
   if (flags.has_kv_memory) {
     BRIO_TRY(options.capacity.kv_bytes, parse_bytes(flags.kv_memory));
@@ -130,6 +133,7 @@ void add_capacity_flags(CLI::App& command, Flags& flags) {
   add_packed_cache_flag(command, flags.packed_cache);
   command.add_option("--numerics", flags.numerics, "default, or fp32: exact weights and fp32 everywhere, slow")
       ->capture_default_str();
+  add_kv_type_flag(command, flags.kv_type);
 }
 
 void add_parser_flags(CLI::App& command, server::LoadOptions& load) {

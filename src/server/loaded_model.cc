@@ -93,6 +93,7 @@ Result<LoadedModel> load_model(const std::string& name_or_path, const LoadOption
   BRIO_TRY(std::shared_ptr<ops::OpSet> ops, ops::CpuOps::create(*loaded.pool, loaded.isa, options.numerics));
   model::BuildOptions build;
   build.limits = options.limits;
+  build.kv_type = options.kv_type;
   if (options.progress) {
     build.progress_context = const_cast<void*>(static_cast<const void*>(&options.progress));
     build.progress = [](void* context, double fraction) {

@@ -30,6 +30,7 @@ struct PackedFolder {
 
 struct LoadOptions {
   tensor::Numerics numerics = tensor::Numerics::kDefault;
+  std::optional<tensor::KvType> kv_type;  // none: as model::BuildOptions says
   PackedFolder packed;
   // A line about the packed file when there is something to say: why it is not used, that it was kept or why not. Called by
   // load_model, and by another thread until the LoadedModel has gone. May be empty.

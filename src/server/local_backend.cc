@@ -45,9 +45,10 @@ LocalBackend::LocalBackend(LoadedModel model, std::vector<std::string> names)
   if (names_.empty()) names_.push_back(model_.name);
   created_ =
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
-  const std::string weights =
-      fmt::format("{}/{}/{}", model_.name, model_.model->config().architecture, model_.model->weight_bytes());
-  fingerprint_ = fmt::format("brio-n{}-{:016x}", kNumericsId, hash_bytes(weights));
+  const model::Config& config = model_.model->config();
+  const std::string function = fmt::format("{}/{}/{}/{}", model_.name, config.architecture,
+                                           model_.model->weight_bytes(), tensor::name(config.kv_type));
+  fingerprint_ = fmt::format("brio-n{}-{:016x}", kNumericsId, hash_bytes(function));
 }
 
 LocalBackend::~LocalBackend() {
