@@ -2,11 +2,13 @@
 """brio and llama.cpp against the reference on the texts of tests/golden/models: the table of the README.
 
     tools/compare_logits.py MODEL.gguf [--brio build/brio] [--without-peer] [--simulate RULES]
+    tools/compare_logits.py MODEL.gguf --without-peer --golden tests/golden/models/NAME.npz --texts mixed
 
 For each text and for a mixture of 2,000 tokens: relative L2 of `--numerics fp32` (largest over positions), mean KL of
-the default path (position 0 apart) and of llama.cpp with flash attention off and on, and at the end the perplexity of all
+the default path (position 0 apart), of the same with int8 keys and values, of int8 keys and values in fp32 arithmetic
+(what they cost by themselves) and of llama.cpp with flash attention off and on, and at the end the perplexity of all
 texts under each. The reference takes some minutes for the larger models. --simulate adds a row for the rounding rules
-of reference_rounding.py.
+of reference_rounding.py. The second form takes the tokens of a golden and needs no llama-cpp-python.
 """
 import argparse
 import pathlib
@@ -16,7 +18,6 @@ import tempfile
 import numpy as np
 
 import golden
-import llama_cpp_logits
 import logit_distance
 import reference
 from reference_rounding import parse_rounding
@@ -52,7 +53,10 @@ def ways(args, tokens, folder):
     if args.brio:
         yield "brio fp32", brio_rows(args, tokens, folder, "fp32", "--numerics", "fp32")
         yield "brio", brio_rows(args, tokens, folder, "default")
+        yield "brio int8 KV", brio_rows(args, tokens, folder, "int8", "--kv-type", "int8")
+        yield "fp32 + int8 KV", brio_rows(args, tokens, folder, "fp32-int8", "--numerics", "fp32", "--kv-type", "int8")
     if not args.without_peer:
+        import llama_cpp_logits
         yield "llama.cpp", llama_cpp_logits.logits(args.model, tokens)
         yield "llama.cpp flash", llama_cpp_logits.logits(args.model, tokens, flash_attention=True)
 
@@ -81,10 +85,14 @@ def main():
     parser.add_argument("--brio", default="build/brio", help="'' leaves brio out")
     parser.add_argument("--without-peer", action="store_true")
     parser.add_argument("--simulate", action="append", default=[], help="a further row; may be given several times")
+    parser.add_argument("--golden", help="take the tokens from this file of tests/golden/models")
     parser.add_argument("--texts", default="", help="names, separated by commas; default: all")
     args = parser.parse_args()
-    texts = golden.whole_texts(args.model)
-    cases = texts | {"mixed": golden.mixed(texts)}
+    if args.golden:
+        cases = golden.tokens_of(args.golden)
+    else:
+        texts = golden.whole_texts(args.model)
+        cases = texts | {"mixed": golden.mixed(texts)}
     cases = {name: ids for name, ids in cases.items() if not args.texts or name in args.texts.split(",")}
     rules = {text: parse_rounding(text) for text in ["", *args.simulate]}
     runs = [(ids, rule) for rule in rules.values() for ids in cases.values()]

@@ -14,7 +14,6 @@ import numpy as np
 
 import logit_distance
 import reference
-from llama_cpp_logits import tokenize
 from reference_rounding import Rounding
 
 FOLDER = pathlib.Path(__file__).resolve().parent.parent / "tests" / "golden" / "models"
@@ -24,6 +23,7 @@ MIXED = 2000
 
 
 def whole_texts(model_path):
+    from llama_cpp_logits import tokenize  # not at the top: those who take tokens from a golden need no llama-cpp-python
     return {name: tokenize(model_path, (FOLDER / "texts" / f"{name}.txt").read_text()) for name in TEXTS}
 
 
@@ -36,6 +36,12 @@ def positions_of(length):
     wanted = {0, 1, 2, 7, 15, 30, 31, 32, 33, 63, 64, 100, 200, 255, 256, 350, 400, 499, 511, 512, 513, 600, 800, 1000,
               1023, 1024, 1200, 1500, 1700, 1900, 1999}
     return sorted(p for p in wanted if p < length)
+
+
+def tokens_of(path):
+    """case -> token ids, as a golden keeps them."""
+    arrays = np.load(path)
+    return {key.split(".")[0]: arrays[key].tolist() for key in arrays.files if key.endswith(".tokens")}
 
 
 def main():

@@ -19,7 +19,7 @@ import math
 import gguf
 import numpy as np
 
-from reference_rounding import Rounding, parse_rounding
+from reference_rounding import Rounding, pair_factors, parse_rounding
 
 
 @dataclasses.dataclass
@@ -199,9 +199,28 @@ class Layer:
             rotated_bias = rope.rotate(np.broadcast_to(bias.reshape(1, *k.shape[1:]), k.shape), positions)
         q = rope.rotate(self.norm("attn_q_norm", q), positions)
         k = rope.rotate(self.norm("attn_k_norm", k), positions)
+        if rounding.key_factor:
+            factor = self.key_factor(rounding.key_factor, rope).astype(k.dtype)
+            k = k / factor
+            q = q * np.repeat(factor, m.num_heads // m.num_kv_heads, axis=0)
+            rotated_bias = rotated_bias / factor if rotated_bias is not None else None
         stored = rounding.keys(k, rotated_bias)
         context = attend(q, stored, rounding.values(v), m.attention_scale, window, rounding)
         return self.linear("attn_output", context, rounding)
+
+    def key_factor(self, rule, rope):
+        m = self.model
+        heads = (m.num_kv_heads, m.head_dim)
+        norm = self.weights.get("attn_k_norm.weight")
+        bias = self.weights.get("attn_k.bias")
+        if norm is None:
+            spread = np.linalg.norm(self.weights["attn_k.weight"] * self.weights["attn_norm.weight"], axis=1)
+        else:
+            spread = np.tile(norm, m.num_kv_heads)
+        half = len(rope.frequencies)
+        pairs = (slice(0, 2 * half, 2), slice(1, 2 * half, 2)) if rope.interleaved else (slice(0, half),
+                                                                                      slice(half, 2 * half))
+        return pair_factors(rule, spread.reshape(heads), None if bias is None else bias.reshape(heads), pairs)
 
     def feed_forward(self, x, rounding):
         f = gelu_tanh if self.model.gemma else silu

@@ -1,7 +1,10 @@
 """What storing and rounding costs: simulated on top of the exact forward pass of reference.py.
 
     kv=bf16            keys, values, queries and probabilities rounded to bf16 (f16 likewise)
-    k= v= q= p=        each alone: bf16 or f16
+    k= v= q= p=        each alone: bf16 or f16; k, v also s8: 8 bits, one scale amax/127 per token and head; q also s16:
+                       16 bits, one scale per row and head
+    key_factor=RULE    k=s8: keys are divided, queries multiplied by a factor per pair of channels: bias, weights (see
+                       pair_factors)
     activations=s8     inputs of linear layers with quantised weights: 8 bits, one scale amax/127 per 32
     key_bias=exact     keys stored without their bias, q . rotated(bias) added exactly
     exact=NAME+NAME    linear layers that activations=s8 spares: attn_{q,k,v,output}, ffn_{gate,up,down}, head
@@ -22,9 +25,6 @@ def to_f16(x):
     return x.astype(np.float16).astype(x.dtype)
 
 
-ROUND = {"": lambda x: x, "f32": lambda x: x, "bf16": to_bf16, "f16": to_f16}
-
-
 def quantise_s8(x, group=32):
     rows, width = x.shape
     padded = np.zeros((rows, -(-width // group) * group), np.float32)
@@ -36,6 +36,39 @@ def quantise_s8(x, group=32):
     return (np.rint(groups * inverse) * scale).reshape(rows, -1)[:, :width].astype(x.dtype)
 
 
+def quantise_heads(x, levels):
+    """One scale per token and head, [tokens, heads, dim]."""
+    amax = np.abs(x).max(axis=2, keepdims=True)
+    scale = np.where(amax > 0, amax, 1) / x.dtype.type(levels)
+    return np.rint(x / scale) * scale
+
+
+ROUND = {"": lambda x: x, "f32": lambda x: x, "bf16": to_bf16, "f16": to_f16, "s8": lambda x: quantise_heads(x, 127),
+         "s16": lambda x: quantise_heads(x, 32512)}
+
+
+def pair_means(squares, pairs):
+    """squares [heads, dim] -> the mean over the two channels of each pair, at both."""
+    out = squares.copy()
+    first, second = pairs
+    out[:, first] = out[:, second] = (squares[:, first] + squares[:, second]) / 2
+    return out
+
+
+def pair_factors(rule, spread, bias, pairs):
+    """[kv_heads, dim]: how large a channel of the keys is expected to be. spread, bias [kv_heads, dim]: its standard
+    deviation for inputs of independent channels, and its mean before rotation (or None). Rule weights: the mean over the
+    pair of bias^2 + (4 spread)^2, or of another multiple of the spread: weights3. Rule bias: |bias|, at least its median."""
+    squares = pair_means(bias ** 2, pairs) if bias is not None else 0 * spread
+    if rule == "bias":
+        squares = np.maximum(squares, np.median(squares, axis=1, keepdims=True))
+        squares = np.where(squares > 0, squares, 1)
+    else:
+        squares = squares + float(rule.removeprefix("weights") or 4) ** 2 * pair_means(spread ** 2, pairs)
+    factors = np.sqrt(squares)
+    return np.where(factors > 0, factors, 1)
+
+
 @dataclasses.dataclass
 class Rounding:
     k: str = ""
@@ -44,6 +77,7 @@ class Rounding:
     p: str = ""
     activations: str = ""
     key_bias: str = ""
+    key_factor: str = ""
     split_channels: int = 0
     exact: tuple = ()
 
