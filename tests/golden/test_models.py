@@ -13,6 +13,8 @@ CASES = ("english", "code", "chinese", "arabic", "emoji", "mixed")
 # Limits of the mean KL, position 0 apart: 1.5 x what llama.cpp showed on another mixture of these texts (0.0039, 0.0095,
 # 0.0016; 1.5b: not measured yet, 0.0020 on a text elsewhere). Who is nearer on equal rows: tools/compare_logits.py.
 KL_LIMIT = {"smollm2-135m": 0.006, "gemma3-270m": 0.015, "qwen2.5-coder-0.5b": 0.0025, "qwen2.5-coder-1.5b": 0.003}
+# Of int8 keys and values against fp32 ones in fp32 arithmetic, over all cases.
+INT8_KV_KL_LIMIT = {"smollm2-135m": 0.003, "gemma3-270m": 0.003, "qwen2.5-coder-0.5b": 0.003, "qwen2.5-coder-1.5b": 0.002}
 POSITION_0_KL = 0.05
 FP32_RELATIVE_L2 = 1e-3
 
@@ -54,6 +56,16 @@ def test_default_path_stays_near_the_reference(name, tmp_path):
         first.extend(divergence[part["positions"] == 0])
     assert np.mean(kl) <= KL_LIMIT[name]
     assert max(first) < POSITION_0_KL
+
+
+def test_int8_keys_and_values_stay_near_the_reference(name, tmp_path):
+    golden = golden_of(name)
+    kl = []
+    for case in CASES:
+        part = part_of(golden, case)
+        rows = brio_logits(model_path(name), part["tokens"], tmp_path, "--numerics", "fp32", "--kv-type", "int8")
+        kl.extend(logit_distance.sketched_kl(part, rows[part["positions"]])[part["positions"] > 0])
+    assert np.mean(kl) <= INT8_KV_KL_LIMIT[name]
 
 
 def test_sketches_measure_what_they_say():

@@ -8,7 +8,7 @@ from brio_logits import BUILD, brio_logits
 
 import logit_distance
 import reference
-from reference_rounding import Rounding
+from reference_rounding import Rounding, parse_rounding
 
 NUM_TOKENS = 40  # past one block of the cache and, in gemma3's tiny shape, far past its window of 5
 
@@ -32,10 +32,10 @@ def tokens_for(model):
     return np.random.default_rng(3).integers(0, vocab, NUM_TOKENS).tolist()
 
 
-def reference_logits(path):
+def reference_logits(path, rounding=Rounding()):
     model = reference.Model(path, np.float64)
     tokens = tokens_for(model)
-    x, = reference.hidden_states(model, [(tokens, Rounding())])
+    x, = reference.hidden_states(model, [(tokens, rounding)])
     return tokens, reference.Head(model)(x)
 
 
@@ -52,6 +52,19 @@ def test_default_path_is_near_the_reference(folder, tmp_path):
         tokens, expected = reference_logits(path)
         errors = logit_distance.relative_l2(expected, brio_logits(path, tokens, tmp_path))
         assert errors.max() < 0.25, f"{path.name}: {errors}"
+
+
+def test_int8_keys_and_values_are_rounded_as_stated(folder, tmp_path):
+    """The reference with keys divided by their factors and rounded to 8 bits, values likewise: brio differs from it by ties
+    that fall otherwise, far less than both differ from the exact logits."""
+    for path in models(folder):
+        if not path.with_suffix("").is_dir():
+            continue  # the fp32 ones: one of each architecture and head layout
+        _, exact = reference_logits(path)
+        tokens, expected = reference_logits(path, parse_rounding("k=s8,v=s8,q=s16,key_factor=weights"))
+        rows = brio_logits(path, tokens, tmp_path, "--numerics", "fp32", "--kv-type", "int8")
+        errors = np.linalg.norm(rows - expected, axis=1) / np.linalg.norm(exact - expected, axis=1)
+        assert np.median(errors[1:]) < 0.2, f"{path.name}: {errors}"
 
 
 def test_safetensors_give_the_same_bits(folder, tmp_path):

@@ -1,5 +1,6 @@
 // The logits of tiny models: the same bits with any compiler and on any machine (golden hashes), from GGUF and from
 // safetensors. What must not matter on one machine: matrix_test.cc.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -21,20 +22,33 @@ int text_length(const tiny::TinySpec& spec) {
 
 class LogitsOf : public testing::TestWithParam<tiny::TinySpec> {};
 
-// tests/golden/logits.txt: "<numerics id> <model> <sha256>" per line. Every compiler and machine must reproduce it; a change
+// tests/golden/logits.txt: "<numerics id> <model> <sha256>" per line, the KV type behind the model's name where it is not
+// bf16. Every compiler and machine must reproduce it; a change
 // of rounding raises kNumericsId and rewrites the file (the failure prints the new line).
-TEST_P(LogitsOf, HaveTheHashOfThisNumericsId) {
+void expect_golden_hash(const tiny::TinySpec& spec, tensor::KvType kv_type) {
   std::ifstream in("tests/golden/logits.txt");
   std::map<std::string, std::string> hashes;
   for (std::string id, model, hash; in >> id >> model >> hash;) {
     if (id == std::to_string(kNumericsId)) hashes[model] = hash;
   }
-  const TinyModel tiny = load(gguf_of(GetParam()), 1, best_isa());
-  const std::string hash = sha256(logits_of(*tiny.model, random_tokens(text_length(GetParam()), GetParam().vocab, 5)));
-  EXPECT_EQ(hashes[GetParam().name], hash) << kNumericsId << " " << GetParam().name << " " << hash;
+  std::string name = spec.name;
+  if (kv_type != tensor::KvType::kBF16) name += fmt::format("+{}", tensor::name(kv_type));
+  const TinyModel tiny = load(gguf_of(spec), 1, best_isa(), tensor::Numerics::kDefault, kv_type);
+  const std::string hash = sha256(logits_of(*tiny.model, random_tokens(text_length(spec), spec.vocab, 5)));
+  EXPECT_EQ(hashes[name], hash) << kNumericsId << " " << name << " " << hash;
+}
+
+TEST_P(LogitsOf, HaveTheHashOfThisNumericsId) {
+  expect_golden_hash(GetParam(), tensor::KvType::kBF16);
 }
 
 INSTANTIATE_TEST_SUITE_P(Tiny, LogitsOf, testing::ValuesIn(all_specs()), test_name);
+
+class LogitsInInt8Of : public testing::TestWithParam<tiny::TinySpec> {};
+TEST_P(LogitsInInt8Of, HaveTheHashOfThisNumericsId) {
+  expect_golden_hash(GetParam(), tensor::KvType::kInt8);
+}
+INSTANTIATE_TEST_SUITE_P(Tiny, LogitsInInt8Of, testing::ValuesIn(tiny::shape_specs()), test_name);
 
 class Checkpoints : public testing::TestWithParam<tiny::TinySpec> {};
 

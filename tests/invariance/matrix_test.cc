@@ -23,8 +23,9 @@ std::vector<tiny::TinySpec> affordable(std::vector<tiny::TinySpec> specs) {
   return specs;
 }
 
-void expect_equal(const tiny::TinySpec& spec, tensor::Numerics numerics) {
-  TinyProof proof(spec, numerics, prove::kQuick);
+void expect_equal(const tiny::TinySpec& spec, tensor::Numerics numerics,
+                  std::optional<tensor::KvType> kv_type = std::nullopt) {
+  TinyProof proof(spec, numerics, prove::kQuick, kv_type);
   ASSERT_NO_FATAL_FAILURE(proof.run_alone());
   for (const prove::Row& row : proof.rows()) {
     const prove::RowResult result = proof.prove(row);
@@ -45,6 +46,13 @@ TEST_P(MatrixInFp32, HasNoDifferingBit) {
   expect_equal(GetParam(), tensor::Numerics::kFp32);
 }
 INSTANTIATE_TEST_SUITE_P(Tiny, MatrixInFp32, testing::ValuesIn(affordable(tiny::shape_specs())), test_name);
+
+// Keys and values in 8 bits.
+class MatrixInInt8 : public testing::TestWithParam<tiny::TinySpec> {};
+TEST_P(MatrixInInt8, HasNoDifferingBit) {
+  expect_equal(GetParam(), tensor::Numerics::kDefault, tensor::KvType::kInt8);
+}
+INSTANTIATE_TEST_SUITE_P(Tiny, MatrixInInt8, testing::ValuesIn(one_of_each_architecture()), test_name);
 
 }  // namespace
 }  // namespace brio::invariance

@@ -54,6 +54,13 @@ def test_the_packed_file_is_proved_where_it_can_be_used(models, tmp_path):
     assert proof["rows"] == []
 
 
+def test_int8_keys_and_values_are_proved(models):
+    code, proof = prove(models / "qwen2-gqa7.gguf", "--kv-type", "int8", "--row", "forked choices", "--row", "fresh process")
+    assert (code, proof["kv_type"], len(proof["rows"])) == (0, "int8", 2)
+    _, other = prove(models / "qwen2-gqa7.gguf", "--row", "fresh process")
+    assert set(proof["fingerprints"]).isdisjoint(other["fingerprints"])
+
+
 def test_a_production_build_knows_no_break(models):
     """tests/invariance/breaks_test.cc shows what R6 does where it can be broken."""
     assert b"BRIO_BREAK" not in BRIO.read_bytes()

@@ -13,11 +13,14 @@ constexpr uint64_t kSeed = 1;
 
 }  // namespace
 
-TinyProof::TinyProof(const tiny::TinySpec& spec, tensor::Numerics numerics, const prove::Depth& depth) : depth_(depth) {
+TinyProof::TinyProof(const tiny::TinySpec& spec, tensor::Numerics numerics, const prove::Depth& depth,
+                     std::optional<tensor::KvType> kv_type)
+    : depth_(depth) {
   auto device = take(prove::ProbeDevice::create(numerics, kMostThreads));
   const weights::Checkpoint checkpoint = take(weights::Checkpoint::open(gguf_of(spec)));
   model::BuildOptions build;
   build.limits = prove::limits_of(depth);
+  build.kv_type = kv_type;
   model_ = std::make_unique<prove::TracedModel>(take(model::build_model(checkpoint, device, device->pool(1), build)),
                                                 device);
   material_ = take(prove::make_material(depth, *model_, kSeed, {}));

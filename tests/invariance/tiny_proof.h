@@ -13,7 +13,8 @@ namespace brio::invariance {
 
 class TinyProof {
  public:
-  TinyProof(const tiny::TinySpec& spec, tensor::Numerics numerics, const prove::Depth& depth);
+  TinyProof(const tiny::TinySpec& spec, tensor::Numerics numerics, const prove::Depth& depth,
+            std::optional<tensor::KvType> kv_type = std::nullopt);
 
   // Every text alone: what rows are then compared with. A failure ends the test.
   void run_alone();

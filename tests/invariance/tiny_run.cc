@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 
 #include "base/rng.h"
 #include "base/sha256.h"
@@ -26,13 +27,15 @@ class Pages final : public model::KvSource {
 
 }  // namespace
 
-TinyModel load(const std::filesystem::path& path, int threads, Isa isa, tensor::Numerics numerics) {
+TinyModel load(const std::filesystem::path& path, int threads, Isa isa, tensor::Numerics numerics,
+               std::optional<tensor::KvType> kv_type) {
   TinyModel tiny;
   tiny.pool = std::make_unique<ThreadPool>(threads);
   std::shared_ptr<ops::OpSet> ops = take(ops::CpuOps::create(*tiny.pool, isa, numerics));
   const weights::Checkpoint checkpoint = take(weights::Checkpoint::open(path));
   model::BuildOptions options;
   options.limits = {kMaxRows, kMaxRows};
+  options.kv_type = kv_type;
   tiny.model = take(model::build_model(checkpoint, std::move(ops), *tiny.pool, options));
   return tiny;
 }
@@ -55,6 +58,13 @@ std::filesystem::path gguf_of(const tiny::TinySpec& spec) {
 std::vector<tiny::TinySpec> all_specs() {
   std::vector<tiny::TinySpec> specs = tiny::shape_specs();
   for (auto& spec : tiny::type_specs()) specs.push_back(std::move(spec));
+  return specs;
+}
+
+std::vector<tiny::TinySpec> one_of_each_architecture() {
+  std::set<std::string> seen;
+  std::vector<tiny::TinySpec> specs = tiny::shape_specs();
+  std::erase_if(specs, [&](const tiny::TinySpec& spec) { return !seen.insert(spec.architecture).second; });
   return specs;
 }
 

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -36,7 +37,8 @@ struct TinyModel {
   std::unique_ptr<model::Model> model;
 };
 TinyModel load(const std::filesystem::path& path, int threads, Isa isa,
-               tensor::Numerics numerics = tensor::Numerics::kDefault);
+               tensor::Numerics numerics = tensor::Numerics::kDefault,
+               std::optional<tensor::KvType> kv_type = std::nullopt);
 
 // A folder of this process, which goes with it.
 std::filesystem::path scratch_folder(const std::string& name);
@@ -44,6 +46,8 @@ std::filesystem::path scratch_folder(const std::string& name);
 std::filesystem::path gguf_of(const tiny::TinySpec& spec);
 // Shape and type specs.
 std::vector<tiny::TinySpec> all_specs();
+// The first shape spec of each architecture.
+std::vector<tiny::TinySpec> one_of_each_architecture();
 // A spec's name as a test's.
 std::string test_name(const testing::TestParamInfo<tiny::TinySpec>& info);
 
