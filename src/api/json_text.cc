@@ -83,6 +83,12 @@ void append_json_string(std::string& out, std::string_view text) {
   out.push_back('"');
 }
 
+std::string json_string(std::string_view text) {
+  std::string out;
+  append_json_string(out, text);
+  return out;
+}
+
 void append_json_number(std::string& out, float number) {
   constexpr float kLargest = 9999.0F;  // what other servers send for log 0
   if (std::isnan(number)) {

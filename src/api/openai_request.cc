@@ -1,84 +1,23 @@
 #include "api/openai_request.h"
 
 #include <boost/json/serialize.hpp>
-#include <boost/json/stream_parser.hpp>
-#include <boost/json/value.hpp>
 #include <charconv>
-#include <exception>
 
-#include "api/json_fields.h"
 #include "api/openai_format.h"
 #include "api/openai_tools.h"
+#include "api/request_fields.h"
 
 namespace brio::api {
 namespace {
 
 namespace json = boost::json;
 
-// What a request may hold at most: parsed requests wait in queues, and a body of many tiny parts grows tenfold in
-// memory.
-constexpr size_t kMaxMessages = 16'384;
-constexpr size_t kMaxParts = 16'384;
 constexpr size_t kMaxPrompts = 256;
-constexpr size_t kMaxStopStrings = 16;
 constexpr size_t kMaxStopIds = 1'024;
 constexpr size_t kMaxLogitBias = 4'096;
 constexpr int kMaxChoices = 256;  // over all prompts
-constexpr int kMaxLogprobs = 20;
-constexpr int kMaxDepth = 128;      // tool schemas nest deeply
-constexpr int kMaxToken = 1 << 30;  // whether the vocabulary has it is the backend's to say
-
-Result<json::object> parse_object(std::string_view body) {
-  json::parse_options options;
-  options.max_depth = kMaxDepth;
-  json::stream_parser parser({}, options);
-  json::error_code failure;
-  try {  // Boost.JSON throws when memory runs out
-    const size_t used = parser.write_some(body.data(), body.size(), failure);
-    if (!failure && used < body.size()) failure = json::error::extra_data;
-    if (!failure) parser.finish(failure);
-    if (failure) {
-      return error(ErrorCode::kInvalidArgument, "the request body is not valid JSON: {} at byte {}", failure.message(),
-                   used);
-    }
-    json::value value = parser.release();
-    if (value.is_object()) return std::move(value.get_object());
-  } catch (const std::exception& exception) {
-    return error(ErrorCode::kOutOfMemory, "the request body cannot be read: {}", exception.what());
-  }
-  return error(ErrorCode::kInvalidArgument, "the request body has to be a JSON object");
-}
-
-std::string indexed(std::string_view name, size_t index) {
-  return fmt::format("{}[{}]", name, index);
-}
 
 // ---- what chat and completions share ----
-
-void read_stop(JsonFields& fields, std::vector<std::string>& out) {
-  const json::value* value = fields.find("stop");
-  if (!value) return;
-  const auto add = [&](const json::value& item, const std::string& name) {
-    if (!item.is_string()) return fields.fail(name, "has to be a string");
-    if (item.get_string().empty()) return fields.fail(name, "is an empty string");
-    out.emplace_back(item.get_string());
-  };
-  if (!value->is_array()) return add(*value, "stop");
-  const json::array& items = value->get_array();
-  if (items.size() > kMaxStopStrings) {
-    return fields.fail("stop", "has {} entries; the most is {}", items.size(), kMaxStopStrings);
-  }
-  for (size_t i = 0; i < items.size(); ++i) add(items[i], indexed("stop", i));
-}
-
-void read_ids(JsonFields& fields, const std::string& name, const json::array& items, std::vector<int32_t>& out) {
-  out.reserve(items.size());
-  for (size_t i = 0; i < items.size() && fields.ok(); ++i) {
-    const std::optional<int64_t> id = JsonFields::as_integer(items[i]);
-    if (!id || *id < 0 || *id > kMaxToken) return fields.fail(indexed(name, i), "has to be a token id");
-    out.push_back(static_cast<int32_t>(*id));
-  }
-}
 
 void read_stop_ids(JsonFields& fields, std::vector<int32_t>& out) {
   const json::value* value = fields.find("stop_token_ids");
@@ -113,25 +52,11 @@ void read_logit_bias(JsonFields& fields, std::vector<std::pair<int32_t, float>>&
   }
 }
 
-void read_seed(JsonFields& fields, std::optional<uint64_t>& out) {
-  const json::value* value = fields.find("seed");
-  if (!value) return;
-  if (value->is_uint64()) {
-    out = value->get_uint64();
-  } else if (const std::optional<int64_t> seed = JsonFields::as_integer(*value)) {
-    out = static_cast<uint64_t>(*seed);
-  } else {
-    fields.fail("seed", "has to be a whole number");
-  }
-}
-
 void read_sampling(JsonFields& fields, Sampling& out) {
-  constexpr double kAboveZero = 1e-6;
   fields.number("temperature", 0.0, 2.0, out.temperature);
   fields.integer("top_k", -1, kMaxToken, out.top_k);
   if (out.top_k < 0) out.top_k = 0;  // -1 is another spelling of off
-  fields.number("top_p", 0.0, 1.0, out.top_p);
-  out.top_p = std::max(out.top_p, static_cast<decltype(out.top_p)>(kAboveZero));  // 0: the likeliest token alone
+  read_top_p(fields, out.top_p);
   fields.number("min_p", 0.0, 1.0, out.min_p);
   fields.number("repetition_penalty", 0.01, 100.0, out.repetition_penalty);
   fields.number("frequency_penalty", -2.0, 2.0, out.frequency_penalty);
@@ -147,14 +72,13 @@ void read_stream(JsonFields& fields, OpenAiRequest& out) {
   if (!options->is_object()) return fields.fail("stream_options", "has to be an object");
   JsonFields inner(options->get_object(), "stream_options");
   inner.flag("include_usage", out.include_usage);
-  if (!inner.ok()) fields.fail("stream_options.include_usage", "has to be true or false");
+  fields.adopt(inner);
 }
 
 void read_generation(JsonFields& fields, Generation& out) {
-  fields.text("model", out.model);
   read_sampling(fields, out.sampling);
   fields.integer("n", 1, kMaxChoices, out.n);
-  read_stop(fields, out.stop);
+  read_stop(fields, "stop", out.stop);
   read_stop_ids(fields, out.stop_token_ids);
   fields.flag("ignore_eos", out.ignore_eos);
   read_output_format(fields, out.format);
@@ -167,25 +91,18 @@ void read_generation(JsonFields& fields, Generation& out) {
 // ---- chat ----
 
 // Text parts joined. Anything else is refused by its type.
-void read_parts(JsonFields& fields, const json::array& parts, std::string& out) {
-  if (parts.size() > kMaxParts) return fields.fail("content", "has {} parts; the most is {}", parts.size(), kMaxParts);
+void read_parts(JsonFields& fields, const json::array& parts, const std::string& model, std::string& out) {
+  refuse_too_many_parts(fields, "content", parts.size());
   for (size_t i = 0; i < parts.size() && fields.ok(); ++i) {
     const std::string name = indexed("content", i);
-    if (!parts[i].is_object()) return fields.fail(name, "has to be an object with a type");
-    const json::object& part = parts[i].get_object();
-    const json::value* type = part.if_contains("type");
-    if (!type || !type->is_string()) return fields.fail(name + ".type", "has to be a string");
-    const std::string_view kind(type->get_string().data(), type->get_string().size());
-    if (kind != "text" && kind != "refusal") {
-      return fields.unsupported(name + ".type", fmt::format("is '{}', but the model reads text only", kind));
-    }
-    const json::value* text = part.if_contains(kind);
-    if (!text || !text->is_string()) return fields.fail(fmt::format("{}.{}", name, kind), "has to be a string");
-    out.append(text->get_string().data(), text->get_string().size());
+    const auto type = part_type(fields, name, parts[i]);
+    if (!type) return;
+    if (*type != "text" && *type != "refusal") return refuse_part(fields, name, *type, model);
+    append_part(fields, name, parts[i], *type, out);
   }
 }
 
-void read_content(JsonFields& fields, Message& out) {
+void read_content(JsonFields& fields, const std::string& model, Message& out) {
   const json::value* value = fields.find("content");
   if (!value) {
     if (out.role != "assistant") fields.fail("content", "is missing");
@@ -195,7 +112,7 @@ void read_content(JsonFields& fields, Message& out) {
   if (value->is_string()) {
     *out.content = std::string(value->get_string());
   } else if (value->is_array()) {
-    read_parts(fields, value->get_array(), *out.content);
+    read_parts(fields, value->get_array(), model, *out.content);
   } else {
     fields.fail("content", "has to be a string, a list of parts or null");
   }
@@ -227,7 +144,7 @@ Result<ToolCall> read_tool_call(const json::value& value, const std::string& pat
   return out;
 }
 
-Result<Message> read_message(const json::value& value, const std::string& path) {
+Result<Message> read_message(const json::value& value, const std::string& path, const std::string& model) {
   if (!value.is_object()) return error(ErrorCode::kInvalidArgument, "'{}' has to be an object", path);
   Message out;
   JsonFields fields(value.get_object(), path);
@@ -237,7 +154,7 @@ Result<Message> read_message(const json::value& value, const std::string& path) 
   if (out.role != "system" && out.role != "user" && out.role != "assistant" && out.role != "tool") {
     fields.fail("role", "is '{}'; the roles are system, developer, user, assistant and tool", out.role);
   }
-  read_content(fields, out);
+  read_content(fields, model, out);
   fields.text("name", out.name);
   fields.text("tool_call_id", out.tool_call_id);
   fields.text(fields.find("reasoning_content") ? "reasoning_content" : "reasoning", out.reasoning);
@@ -252,46 +169,24 @@ Result<Message> read_message(const json::value& value, const std::string& path) 
   return out;
 }
 
-Result<void> read_messages(JsonFields& fields, std::vector<Message>& out) {
-  const json::value* value = fields.find("messages");
-  if (!value || !value->is_array()) {
-    fields.fail("messages", "has to be a list of messages");
-    return fields.result();
-  }
-  const json::array& items = value->get_array();
-  if (items.empty()) fields.fail("messages", "is empty");
-  if (items.size() > kMaxMessages)
-    fields.fail("messages", "has {} entries; the most is {}", items.size(), kMaxMessages);
-  BRIO_TRY_OK(fields.result());
-  for (size_t i = 0; i < items.size(); ++i) {
-    BRIO_TRY(Message message, read_message(items[i], indexed("messages", i)));
-    out.push_back(std::move(message));
+Result<void> read_messages(JsonFields& fields, ChatRequest& out) {
+  const json::array* items = find_messages(fields);
+  if (!items) return fields.result();
+  for (size_t i = 0; i < items->size(); ++i) {
+    BRIO_TRY(Message message, read_message((*items)[i], indexed("messages", i), out.generation.model));
+    out.messages.push_back(std::move(message));
   }
   return {};
 }
 
-// Variables of brio's own, or trusted ones (control tokens are recognised in them): a client may not set them.
-constexpr std::string_view kReservedKwargs[] = {
-    "messages", "tools", "add_generation_prompt", "bos_token", "eos_token", "unk_token", "pad_token"};
-
-void read_template_kwargs(JsonFields& fields, ChatRequest& out) {
-  const json::value* value = fields.find("chat_template_kwargs");
-  if (!value) return;
-  if (!value->is_object()) return fields.fail("chat_template_kwargs", "has to be an object");
-  for (std::string_view reserved : kReservedKwargs) {
-    if (value->get_object().contains(reserved)) {
-      return fields.fail(fmt::format("chat_template_kwargs.{}", reserved), "cannot be set by a client");
-    }
+// A conversation that ends with an answer is continued there, unless the client says what is to happen.
+void read_generation_prompt(JsonFields& fields, ChatRequest& out) {
+  fields.flag("add_generation_prompt", out.add_generation_prompt);
+  out.continue_answer = ends_with_answer(out.messages) && !fields.find("add_generation_prompt");
+  fields.flag("continue_final_message", out.continue_answer);
+  if (out.continue_answer && !ends_with_answer(out.messages)) {
+    fields.fail("continue_final_message", "needs a last message from the assistant, with content");
   }
-  out.template_kwargs_json = json::serialize(*value);
-}
-
-void read_chat_logprobs(JsonFields& fields, Generation& out) {
-  bool wanted = false;
-  fields.flag("logprobs", wanted);
-  if (wanted) out.top_logprobs = 0;
-  if (fields.find("top_logprobs") && !wanted) return fields.fail("top_logprobs", "needs 'logprobs': true");
-  fields.integer("top_logprobs", 0, kMaxLogprobs, out.top_logprobs);
 }
 
 // ---- completions ----
@@ -323,6 +218,7 @@ void read_prompt(JsonFields& fields, std::vector<Prompt>& out) {
 
 void read_completion_fields(JsonFields& fields, CompletionRequest& out) {
   fields.flag("echo", out.echo);
+  fields.flag("add_special_tokens", out.add_special_tokens);
   fields.integer("logprobs", 0, kMaxLogprobs, out.generation.top_logprobs);
   int best_of = out.generation.n;
   fields.integer("best_of", 1, kMaxChoices, best_of);
@@ -341,17 +237,19 @@ Result<OpenAiRequest> parse_openai_chat(std::string_view body) {
   OpenAiRequest out;
   ChatRequest chat;
   JsonFields fields(object, "");
-  BRIO_TRY_OK(read_messages(fields, chat.messages));
+  fields.text("model", chat.generation.model);
+  BRIO_TRY_OK(read_messages(fields, chat));
   const bool newer = fields.find("max_completion_tokens") != nullptr;  // wins over the deprecated name
   fields.integer(newer ? "max_completion_tokens" : "max_tokens", 1, kMaxToken, chat.generation.max_tokens);
   read_generation(fields, chat.generation);
-  read_chat_logprobs(fields, chat.generation);
+  read_logprobs(fields, chat.generation);
   read_tools(fields, chat);
   if (const auto& format = chat.generation.format; format && !chat.tools_json.empty()) {
     fields.unsupported(format->field, "cannot be asked for beside 'tools' in this version");
   }
   read_template_kwargs(fields, chat);
-  fields.flag("add_generation_prompt", chat.add_generation_prompt);
+  read_effort(fields, "reasoning_effort", chat);
+  read_generation_prompt(fields, chat);
   read_stream(fields, out);
   BRIO_TRY_OK(fields.result());
   out.request = std::move(chat);
@@ -363,6 +261,7 @@ Result<OpenAiRequest> parse_openai_completion(std::string_view body) {
   OpenAiRequest out;
   CompletionRequest completion;
   JsonFields fields(object, "");
+  fields.text("model", completion.generation.model);
   read_prompt(fields, completion.prompts);
   fields.integer("max_tokens", 0, kMaxToken, completion.generation.max_tokens);
   read_generation(fields, completion.generation);

@@ -2,8 +2,9 @@
 //
 // Errors are kInvalidArgument, or kUnsupported for what brio cannot do and must not ignore; messages open with the
 // field's path in quotes. Extensions besides OpenAI's fields: top_k, min_p, repetition_penalty, min_tokens,
-// stop_token_ids, ignore_eos, structured_outputs, guided_json, guided_regex, guided_choice, guided_grammar, grammar, chat_template_kwargs, add_generation_prompt. Fields that are accepted and change nothing:
-// README.md. Unknown fields are ignored.
+// stop_token_ids, ignore_eos, structured_outputs, guided_json, guided_regex, guided_choice, guided_grammar, grammar,
+// chat_template_kwargs, add_generation_prompt, continue_final_message, add_special_tokens. What each does: docs/api.md.
+// Unknown fields are ignored.
 #pragma once
 
 #include <string_view>

@@ -79,6 +79,44 @@ TEST(OpenAiChat, DefaultsAreOpenAis) {
   EXPECT_TRUE(std::get<ChatRequest>(parsed->request).add_generation_prompt);
 }
 
+TEST(OpenAiChat, AnAnswerThatHasBegunIsContinuedUnlessTheClientSaysOtherwise) {
+  const auto read = [](const std::string& more, const std::string& last = R"({"role":"assistant","content":"It"})") {
+    return parse_openai_chat(R"({"messages":[{"role":"user","content":"hi"},)" + last + "]" + more + "}");
+  };
+  const auto continues = [&](const std::string& more) {
+    const auto parsed = read(more);
+    EXPECT_TRUE(parsed.ok()) << parsed.error().message;
+    return std::get<ChatRequest>(parsed->request).continue_answer;
+  };
+  EXPECT_TRUE(continues(""));
+  EXPECT_TRUE(continues(R"(,"add_generation_prompt":false,"continue_final_message":true)"));
+  EXPECT_FALSE(continues(R"(,"continue_final_message":false)"));
+  EXPECT_FALSE(continues(R"(,"add_generation_prompt":true)"));
+  EXPECT_FALSE(continues(R"(,"add_generation_prompt":false)"));
+  const auto question = read(R"(,"continue_final_message":true)", R"({"role":"user","content":"hi"})");
+  ASSERT_FALSE(question.ok());
+  EXPECT_TRUE(question.error().message.starts_with("'continue_final_message' "));
+}
+
+TEST(OpenAiChat, ReasoningEffortReachesTheTemplate) {
+  const auto kwargs = [](const std::string& effort) {
+    const auto parsed =
+        parse_openai_chat(R"({"messages":[{"role":"user","content":"hi"}],"reasoning_effort":)" + effort + "}");
+    EXPECT_TRUE(parsed.ok());
+    return std::get<ChatRequest>(parsed->request).template_kwargs_json;
+  };
+  EXPECT_EQ(kwargs("\"high\""), R"({"reasoning_effort":"high"})");
+  EXPECT_EQ(kwargs("\"none\""), R"({"enable_thinking":false})");
+  EXPECT_EQ(kwargs("null"), "");
+}
+
+TEST(OpenAiChat, ImagesNameTheModelThatCannotSeeThem) {
+  const auto parsed =
+      parse_openai_chat(R"({"messages":[{"role":"user","content":[{"type":"image_url"}]}],"model":"tiny"})");
+  ASSERT_FALSE(parsed.ok());
+  EXPECT_EQ(parsed.error().message, "'messages[0].content[0].type' is 'image_url', but model 'tiny' reads text only");
+}
+
 std::string chat_with(const std::string& field) {
   return R"({"messages":[{"role":"user","content":"hi"}],)" + field + "}";
 }

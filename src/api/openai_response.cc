@@ -9,12 +9,6 @@
 namespace brio::api {
 namespace {
 
-std::string json_string(std::string_view text) {
-  std::string out;
-  append_json_string(out, text);
-  return out;
-}
-
 std::string number(float value) {
   std::string out;
   append_json_number(out, value);

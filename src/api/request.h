@@ -40,6 +40,7 @@ struct Generation {
   Sampling sampling;
   int n = 1;                      // choices per prompt
   std::optional<int> max_tokens;  // absent: to the end of the context
+  bool cut_to_context = false;    // max_tokens beyond the context means its end instead of an error
   std::vector<std::string> stop;  // never part of the output
   std::vector<int32_t> stop_token_ids;
   bool ignore_eos = false;
@@ -71,14 +72,16 @@ struct ChatRequest {
   std::string template_kwargs_json;  // a JSON object, or empty: more variables for the template
   bool add_generation_prompt = true;
   bool parallel_tool_calls = true;  // false: of the calls of an answer the first alone counts
+  bool continue_answer = false;     // the last message is an assistant's: the answer goes on where it ends
 };
 
 using Prompt = std::variant<std::string, std::vector<int32_t>>;  // text, or token ids
 
 struct CompletionRequest {
   Generation generation;
-  std::vector<Prompt> prompts;  // at least one; choice index = prompt index * n + choice
-  bool echo = false;            // the prompt's text (and logprobs, where asked for) comes before each answer
+  std::vector<Prompt> prompts;     // at least one; choice index = prompt index * n + choice
+  bool add_special_tokens = true;  // around text prompts, as the vocabulary asks: a begin token, say
+  bool echo = false;               // the prompt's text (and logprobs, where asked for) comes before each answer
 };
 
 using Request = std::variant<ChatRequest, CompletionRequest>;

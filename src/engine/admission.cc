@@ -77,8 +77,9 @@ Result<int> check_lengths(const GenerateRequest& request, const AdmissionLimits&
                                  : fmt::format("the KV cache holds {} tokens", limits.kv_tokens);
   const bool generates = request.max_tokens.value_or(1) > 0;
   if (prompt + (generates ? 1 : 0) > static_cast<size_t>(most)) {
-    return error(ErrorCode::kContextLengthExceeded, "{}, the prompt has {}{}", holder, prompt,
-                 generates ? " and leaves no room for an answer" : "");
+    // Coding agents look for these words and then shorten the conversation.
+    return error(ErrorCode::kContextLengthExceeded, "prompt is too long: {} tokens > {} maximum ({}{})", prompt,
+                 most - (generates ? 1 : 0), holder, generates ? ", one of them for an answer" : "");
   }
   const int room = most - static_cast<int>(prompt);
   if (request.max_tokens && *request.max_tokens > room) {

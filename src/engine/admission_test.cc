@@ -34,7 +34,8 @@ TEST(Admission, MaxTokensDefaultsToWhatIsLeft) {
 TEST(Admission, LengthErrorsNameTheNumbers) {
   EXPECT_EQ(
       refusal([](GenerateRequest& r) { r.prompt.assign(700, 1); }),
-      "context_length_exceeded: the KV cache holds 600 tokens, the prompt has 700 and leaves no room for an answer");
+      "context_length_exceeded: prompt is too long: 700 tokens > 599 maximum (the KV cache holds 600 tokens, one of them "
+      "for an answer)");
   EXPECT_EQ(
       refusal([](GenerateRequest& r) { r.max_tokens = 598; }),
       "context_length_exceeded: the KV cache holds 600 tokens, asked for are 601: a prompt of 3 and max_tokens 598");

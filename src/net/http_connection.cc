@@ -48,6 +48,7 @@ Connection::Connection(asio::ip::tcp::socket socket, ConnectionHost& host)
       read_timer_(socket_.get_executor()),
       peer_timer_(socket_.get_executor()),
       write_timer_(socket_.get_executor()),
+      quiet_timer_(socket_.get_executor()),
       host_(host) {
   ErrorCode ignored;
   socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
@@ -256,6 +257,11 @@ class Exchange final : public Responder {
   void on_gone(std::function<void()> callback) override {
     run([serial = serial_, callback = std::move(callback)](Connection& c) { c.on_gone(serial, callback); });
   }
+  void on_quiet(std::chrono::milliseconds quiet, std::function<void()> callback) override {
+    run([serial = serial_, quiet, callback = std::move(callback)](Connection& c) {
+      c.on_quiet(serial, quiet, callback);
+    });
+  }
   void post(std::function<void()> work) override {
     run([work = std::move(work)](Connection&) { work(); });
   }
@@ -286,6 +292,7 @@ void Connection::hand_over() {
   const std::string_view target(message.target().data(), message.target().size());
   const size_t mark = target.find('?');
   request.path = std::string(target.substr(0, mark));
+  path_ = request.path;
   if (mark != std::string_view::npos) request.query = std::string(target.substr(mark + 1));
   request.headers = std::move(headers_);
   chunked_ = message.version() == 11;
@@ -295,13 +302,18 @@ void Connection::hand_over() {
 }
 
 void Connection::refuse(int status, std::string_view reason) {
+  if (phase_ == Phase::kReading) {
+    path_.clear();
+    if (parser_) path_ = std::string(parser_->get().target());
+    path_.resize(std::min(path_.size(), path_.find('?')));
+  }
   host_.bad_requests.fetch_add(1);
   phase_ = Phase::kAnswering;
   ++serial_;
   read_timer_.cancel();
   keep_alive_ = false;
   const auto& make = host_.options.error_response;
-  reply(serial_, make ? make(status, reason) : ServerResponse{status, "text/plain", std::string(reason) + "\n", {}});
+  reply(serial_, make ? make(status, reason, path_) : ServerResponse{status, "text/plain", std::string(reason) + "\n", {}});
 }
 
 void Connection::on_no_memory() {
@@ -335,6 +347,22 @@ void Connection::arm_read_timer(std::chrono::milliseconds timeout) {
 void Connection::on_read_timeout() {
   if (phase_ == Phase::kReading) return refuse(408, "the request took too long to arrive");
   if (phase_ == Phase::kIdle || phase_ == Phase::kLingering) close();
+}
+
+// Looks whether it has been quiet, and again when it could have been.
+void Connection::arm_quiet_timer(uint64_t serial, std::chrono::milliseconds quiet,
+                                 std::chrono::steady_clock::time_point when) {
+  quiet_timer_.expires_at(when);
+  quiet_timer_.async_wait([weak = weak_from_this(), serial, quiet](ErrorCode error) {
+    const auto self = weak.lock();
+    if (error || !self || !self->current(serial) || self->ended_ || !self->on_quiet_) return;
+    const auto now = std::chrono::steady_clock::now();
+    if (now >= self->last_write_ + quiet) {
+      self->last_write_ = now;
+      self->survive([&] { self->on_quiet_(); });
+    }
+    self->arm_quiet_timer(serial, quiet, self->last_write_ + quiet);
+  });
 }
 
 void Connection::arm_write_timer() {

@@ -69,6 +69,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void break_off(uint64_t serial);
   void abandon(uint64_t serial);  // the last Responder is gone
   void on_gone(uint64_t serial, std::function<void()> callback);
+  void on_quiet(uint64_t serial, std::chrono::milliseconds quiet, std::function<void()> callback);
 
   // On the strand: work that finds no memory fails this connection's request and nothing else.
   template <typename Work>
@@ -112,11 +113,13 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void arm_read_timer(std::chrono::milliseconds timeout);
   void on_read_timeout();
   void arm_write_timer();
+  void arm_quiet_timer(uint64_t serial, std::chrono::milliseconds quiet, std::chrono::steady_clock::time_point when);
 
   boost::asio::ip::tcp::socket socket_;
   boost::asio::steady_timer read_timer_;
   boost::asio::steady_timer peer_timer_;
   boost::asio::steady_timer write_timer_;
+  boost::asio::steady_timer quiet_timer_;
   ConnectionHost& host_;
   std::string peer_;
   Phase phase_ = Phase::kIdle;
@@ -130,6 +133,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool header_accepted_ = false;
   Headers headers_;  // of the request being read
   size_t reserved_body_bytes_ = 0;
+  std::string path_;  // of the request being answered
 
   uint64_t serial_ = 0;  // of the request being answered
   bool head_written_ = false;
@@ -143,6 +147,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool writing_ = false;
   std::optional<std::chrono::steady_clock::time_point> behind_since_;  // more waits than a good reader lets wait
   std::function<void()> on_gone_;
+  std::function<void()> on_quiet_;
+  std::chrono::steady_clock::time_point last_write_;
 };
 
 }  // namespace brio::net

@@ -67,6 +67,7 @@ void Connection::write(uint64_t serial, const std::string& bytes) {
     host_.slow_readers.fetch_add(1);
     return drop();
   }
+  if (on_quiet_) last_write_ = std::chrono::steady_clock::now();
   if (chunked_) {
     char size[20];
     std::snprintf(size, sizeof size, "%zx\r\n", bytes.size());
@@ -119,6 +120,13 @@ void Connection::on_gone(uint64_t serial, std::function<void()> callback) {
   }
 }
 
+void Connection::on_quiet(uint64_t serial, std::chrono::milliseconds quiet, std::function<void()> callback) {
+  if (!current(serial) || ended_) return;
+  on_quiet_ = std::move(callback);
+  last_write_ = std::chrono::steady_clock::now();
+  arm_quiet_timer(serial, quiet, last_write_ + quiet);
+}
+
 // ---- writing ----
 
 void Connection::flush() {
@@ -155,6 +163,8 @@ void Connection::on_written(ErrorCode error, size_t offset, size_t num_bytes) {
 
 void Connection::finish_answer() {
   on_gone_ = nullptr;
+  on_quiet_ = nullptr;
+  quiet_timer_.cancel();
   release_body();
   ended_ = false;
   if (!keep_alive_ || host_.stopping.load()) return linger();
@@ -192,6 +202,8 @@ void Connection::close() {
   ErrorCode ignored;
   read_timer_.cancel();
   write_timer_.cancel();
+  quiet_timer_.cancel();
+  on_quiet_ = nullptr;
   socket_.close(ignored);
   release_body();
 }

@@ -58,6 +58,8 @@ class Responder {
   // Calls back once, on the strand, when the client goes before the answer is complete (at once if it has gone
   // already).
   virtual void on_gone(std::function<void()> callback) = 0;
+  // Calls back, on the strand, each time nothing has been written for that long, until the answer is complete.
+  virtual void on_quiet(std::chrono::milliseconds quiet, std::function<void()> callback) = 0;
   // Runs work on the connection's strand, in order, whether the client is there or not.
   virtual void post(std::function<void()> work) = 0;
 };
@@ -81,8 +83,9 @@ struct HttpServerOptions {
   std::chrono::milliseconds idle_timeout{75'000};
   std::chrono::milliseconds write_timeout{30'000};  // without one byte of progress
   std::chrono::milliseconds linger_timeout{2'000};  // to let a client read the last answer before the close
-  // Body of answers the server gives by itself (400, 408, 413, ...); plain text without it.
-  std::function<ServerResponse(int status, std::string_view reason)> error_response;
+  // Body of answers the server gives by itself (400, 408, 413, ...); plain text without it. path: of the request, empty
+  // when it was not understood that far.
+  std::function<ServerResponse(int status, std::string_view reason, std::string_view path)> error_response;
 };
 
 struct HttpServerStats {

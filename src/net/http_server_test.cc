@@ -284,6 +284,44 @@ TEST(HttpServer, StreamsInChunks) {
   }
 }
 
+TEST(HttpServer, CallsBackWhileItIsQuiet) {
+  Exchanges exchanges;
+  auto server = serve({}, [&](auto request, auto responder) { exchanges.add(request, responder); });
+  RawClient client(server->port());
+  client.send(get("/"));
+  auto [request, responder] = exchanges.take();
+  responder->begin(200, "text/plain", {});
+  std::atomic<int> calls{0};
+  responder->on_quiet(milliseconds(5), [&calls, weak = std::weak_ptr(responder)] {
+    ++calls;
+    if (const auto strong = weak.lock()) strong->write("still here;");
+  });
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(client.read_until("still here;").ends_with("still here;"));
+  responder->write("done");
+  responder->end();
+  EXPECT_TRUE(client.read_until("0\r\n\r\n").find("done") != std::string::npos);
+  responder.reset();
+  server->stop(milliseconds(5'000));
+  EXPECT_GE(calls.load(), 3);
+}
+
+TEST(HttpServer, ErrorsKnowThePath) {
+  HttpServerOptions options;
+  options.max_body_bytes = 10;
+  options.error_response = [](int status, std::string_view /*reason*/, std::string_view path) {
+    return ServerResponse{status, "text/plain", fmt::format("<{}>", path), {}};
+  };
+  auto server = serve(options, [](auto, auto) { /* forgotten */ });
+  const auto body_of = [&](const std::string& request) {
+    RawClient client(server->port());
+    client.send(request);
+    return client.read_answer().body;
+  };
+  EXPECT_EQ(body_of(post("/large?x=1", std::string(20, 'x'))), "</large>");
+  EXPECT_EQ(body_of(get("/forgotten?x=1")), "</forgotten>");
+  EXPECT_EQ(body_of("nonsense\r\n\r\n"), "<>");
+}
+
 TEST(HttpServer, Http10StreamsEndWithTheConnection) {
   auto server = serve({}, [](auto, auto responder) {
     responder->begin(200, "text/plain", {});

@@ -1,22 +1,33 @@
-// Answer: carries the events of one call to its client, streamed or folded into one response. It lives on the strand of
-// the connection: events from the backend's threads are posted there, so that the engine never formats JSON or waits.
+// Answer: carries the events of one call to its client, streamed or folded into one response, in the client's dialect. It
+// lives on the strand of the connection: events from the backend's threads are posted there, so that the engine never
+// formats JSON or waits.
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <memory>
-#include <optional>
 
 #include "api/backend.h"
-#include "api/openai_response.h"
+#include "api/dialect.h"
 #include "net/http_server.h"
 
 namespace brio::server {
 
+// How an answer is written: one of the two writers.
+struct AnswerFormat {
+  const api::Dialect& dialect;
+  std::unique_ptr<api::StreamWriter> stream;
+  std::unique_ptr<api::AnswerFold> fold;
+};
+
+// Proxies close a stream that says nothing for a minute; a prompt may take longer.
+constexpr std::chrono::milliseconds kKeepAlive{15'000};
+
 class Answer : public api::EventSink, public std::enable_shared_from_this<Answer> {
  public:
-  // calls: counts answers under way, for draining. headers: added to the response.
-  Answer(api::OpenAiShape shape, bool stream, std::shared_ptr<net::Responder> responder, net::Headers headers,
-         std::shared_ptr<std::atomic<int>> calls);
+  // calls: counts answers under way, for draining. request_id: goes into the dialect's header.
+  Answer(AnswerFormat format, std::shared_ptr<net::Responder> responder, std::string request_id,
+         std::shared_ptr<std::atomic<int>> calls, std::chrono::milliseconds keep_alive = kKeepAlive);
   ~Answer() override;
 
   // Starts the call and cancels it when the client goes. On the strand, once.
@@ -27,18 +38,20 @@ class Answer : public api::EventSink, public std::enable_shared_from_this<Answer
   void take(const api::Event& event);
   void take_streamed(const api::Event& event);
   void take_folded(const api::Event& event);
-  void refuse(const Error& error);
+  void begin();
+  void keep_alive();
 
+  AnswerFormat format_;
   std::shared_ptr<net::Responder> responder_;
-  net::Headers headers_;
+  std::string request_id_;
   std::shared_ptr<std::atomic<int>> calls_;
+  std::chrono::milliseconds keep_alive_;
   std::unique_ptr<api::Call> call_;
-  std::optional<api::OpenAiStream> stream_;
-  std::optional<api::OpenAiFold> fold_;
   bool begun_ = false;
 };
 
-// The response to a request that failed as a whole.
-net::ServerResponse error_response(const Error& error, net::Headers headers = {});
+// Responses in a dialect: JSON with its request id, and a request that failed as a whole.
+net::ServerResponse json_response(const api::Dialect& dialect, std::string body, std::string_view request_id);
+net::ServerResponse error_response(const api::Dialect& dialect, const Error& error, std::string_view request_id);
 
 }  // namespace brio::server

@@ -4,6 +4,7 @@
 #include <boost/json/value.hpp>
 #include <chrono>
 #include <memory>
+#include <random>
 #include <utility>
 
 #include "chat/tool_prompt.h"
@@ -77,7 +78,27 @@ class MessageWriter {
   std::vector<std::pair<std::string, std::string>> called_;  // id and name of the calls so far
 };
 
-json::object template_context(const LoadedModel& model, const api::ChatRequest& request) {
+// Marks the end of the answer that is continued. Templates put text around messages and some trim them: what follows
+// this mark in the rendered text is the template's own ending. No client knows the bits.
+std::string end_mark() {
+  std::random_device bits;
+  return fmt::format("brio-{:08x}{:08x}{:08x}{:08x}", bits(), bits(), bits(), bits());
+}
+
+// Everything up to the mark, which the template has to have left whole.
+Result<void> cut_at(const std::string& mark, std::vector<tokenizer::TextPiece>& pieces) {
+  while (!pieces.empty()) {
+    const size_t at = pieces.back().text.rfind(mark);
+    if (at != std::string::npos) {
+      pieces.back().text.resize(at);
+      return {};
+    }
+    pieces.pop_back();
+  }
+  return error(ErrorCode::kUnsupported, "'messages' ends with an answer, which this model's template cannot continue");
+}
+
+json::object template_context(const LoadedModel& model, const api::ChatRequest& request, const std::string& mark) {
   json::object context;
   if (!request.template_kwargs_json.empty()) {
     const json::value kwargs = parse_or_string(request.template_kwargs_json);
@@ -86,10 +107,14 @@ json::object template_context(const LoadedModel& model, const api::ChatRequest& 
   json::array messages;
   MessageWriter writer(model);
   for (const api::Message& message : request.messages) messages.push_back(writer.write(message));
+  if (request.continue_answer) {
+    json::string& answer = messages.back().get_object()["content"].get_string();
+    answer.append(mark);
+  }
   context["messages"] = std::move(messages);
   context["tools"] = request.tools_json.empty() ? json::value(nullptr) : parse_or_string(request.tools_json);
   context["documents"] = nullptr;
-  context["add_generation_prompt"] = request.add_generation_prompt;
+  context["add_generation_prompt"] = request.add_generation_prompt && !request.continue_answer;
   context["bos_token"] = model.bos_text;
   context["eos_token"] = model.eos_text;
   const bool described = model.output.tools && !model.traits.takes_tools && !request.tools_json.empty();
@@ -117,7 +142,11 @@ Result<std::vector<tokenizer::TextPiece>> chat_text(const LoadedModel& model, co
                  fmt::format("'model' is '{}', a base model without a chat template", model.name),
                  "It continues text on /v1/completions"};
   }
-  return model.chat_template->render(template_context(model, request), std::chrono::system_clock::now());
+  const std::string mark = request.continue_answer ? end_mark() : std::string();
+  BRIO_TRY(std::vector<tokenizer::TextPiece> pieces,
+           model.chat_template->render(template_context(model, request, mark), std::chrono::system_clock::now()));
+  if (request.continue_answer) BRIO_TRY_OK(cut_at(mark, pieces));
+  return pieces;
 }
 
 Result<std::vector<int32_t>> chat_prompt(const LoadedModel& model, const api::ChatRequest& request) {
@@ -146,21 +175,47 @@ std::vector<int32_t> shown_tokens(const LoadedModel& model, const chat::OutputFo
   return out;
 }
 
-Result<std::vector<int32_t>> completion_prompt(const LoadedModel& model, const api::Prompt& prompt) {
+Result<void> check_ids(const LoadedModel& model, const std::vector<int32_t>& ids, std::string_view field) {
+  for (int32_t id : ids) {
+    if (id >= 0 && id < model.tokenizer->vocab_size()) continue;
+    return error(ErrorCode::kInvalidArgument, "'{}' has token {}, the vocabulary ends at {}", field, id,
+                 model.tokenizer->vocab_size() - 1);
+  }
+  return {};
+}
+
+Result<std::vector<int32_t>> completion_prompt(const LoadedModel& model, const api::Prompt& prompt,
+                                               tokenizer::AddSpecial add_special) {
   std::vector<int32_t> ids;
   if (const auto* text = std::get_if<std::string>(&prompt)) {
-    BRIO_TRY(ids, model.tokenizer->encode(*text, tokenizer::Trust::kTrusted, tokenizer::AddSpecial::kYes));
+    BRIO_TRY(ids, model.tokenizer->encode(*text, tokenizer::Trust::kTrusted, add_special));
   } else {
     ids = std::get<std::vector<int32_t>>(prompt);
-    for (int32_t id : ids) {
-      if (id < 0 || id >= model.tokenizer->vocab_size()) {
-        return error(ErrorCode::kInvalidArgument, "'prompt' has token {}, the vocabulary ends at {}", id,
-                     model.tokenizer->vocab_size() - 1);
-      }
-    }
+    BRIO_TRY_OK(check_ids(model, ids, "prompt"));
   }
   if (ids.empty()) return error(ErrorCode::kInvalidArgument, "'prompt' is empty");
   return ids;
+}
+
+tokenizer::AddSpecial add_special(const api::CompletionRequest& request) {
+  return request.add_special_tokens ? tokenizer::AddSpecial::kYes : tokenizer::AddSpecial::kNo;
+}
+
+Result<std::vector<api::RenderedPrompt>> rendered_prompts(const LoadedModel& model, const api::Request& request) {
+  std::vector<api::RenderedPrompt> out;
+  if (const auto* chat = std::get_if<api::ChatRequest>(&request)) {
+    BRIO_TRY(const std::vector<tokenizer::TextPiece> pieces, chat_text(model, *chat));
+    BRIO_TRY(std::vector<int32_t> ids, model.tokenizer->encode(pieces, tokenizer::AddSpecial::kNo));
+    out.push_back({chat::join(pieces), std::move(ids)});
+    return out;
+  }
+  const auto& completion = std::get<api::CompletionRequest>(request);
+  for (const api::Prompt& prompt : completion.prompts) {
+    BRIO_TRY(std::vector<int32_t> ids, completion_prompt(model, prompt, add_special(completion)));
+    const auto* text = std::get_if<std::string>(&prompt);
+    out.push_back({text ? *text : model.tokenizer->decode(ids, tokenizer::RenderSpecial::kYes), std::move(ids)});
+  }
+  return out;
 }
 
 }  // namespace brio::server

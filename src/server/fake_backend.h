@@ -41,9 +41,33 @@ class FakeBackend final : public api::Backend {
     }
     return call;
   }
+  // A byte is a token, and a chat is what its messages say.
+  void render(api::Request request, Rendered done) override {
+    std::vector<api::RenderedPrompt> out;
+    const auto add = [&](const std::string& text) { out.push_back({text, {text.begin(), text.end()}}); };
+    if (const auto* chat = std::get_if<api::ChatRequest>(&request)) {
+      std::string text;
+      for (const api::Message& message : chat->messages)
+        text += message.role + ":" + message.content.value_or("") + ";";
+      add(text);
+    } else {
+      for (const api::Prompt& prompt : std::get<api::CompletionRequest>(request).prompts) add(std::get<0>(prompt));
+    }
+    done(std::move(out));
+  }
+  void detokenize(std::vector<int32_t> ids, std::function<void(Result<std::string> text)> done) override {
+    done(std::string(ids.begin(), ids.end()));
+  }
   api::Readiness readiness() const override { return state; }
+  Duration stalled() const override { return std::chrono::seconds(stalled_seconds); }
   std::vector<api::ModelInfo> models() const override {
-    return {{"fake", 4096, true, 1'700'000'000}, {"alias", 4096, true, 0}};
+    auto details = std::make_shared<api::ModelDetails>();
+    details->architecture = "llama";
+    details->parameters = 134'515'008;
+    details->hidden = 576;
+    return {{"fake", 4096, has_template, 1'700'000'000, details},
+            {"alias", 4096, has_template, 0, details},
+            {"claude-*", 4096, has_template, 0, details}};
   }
   std::string fingerprint() const override { return "fake-n1"; }
 
@@ -61,6 +85,8 @@ class FakeBackend final : public api::Backend {
   }
 
   std::function<void(const Started& call)> respond;
+  std::atomic<int> stalled_seconds{0};
+  std::atomic<bool> has_template{true};  // the model has a chat template
   std::atomic<api::Readiness> state{api::Readiness::kReady};
 
  private:

@@ -16,6 +16,7 @@
 #include "base/cpu.h"
 #include "base/memory_reserve.h"
 #include "server/local_backend.h"
+#include "server/model_names.h"
 #include "server/routes.h"
 
 namespace brio::server {
@@ -121,7 +122,8 @@ class Server {
     engine::EngineOptions engine = options_.engine;
     engine.max_context = capacity.context;
     engine.kv_bytes = capacity.kv_bytes;
-    telemetry_ = std::make_unique<telemetry::Metrics>(options_.names.empty() ? model.name : options_.names.front());
+    const auto named = std::find_if_not(options_.names.begin(), options_.names.end(), is_pattern);
+    telemetry_ = std::make_unique<telemetry::Metrics>(named == options_.names.end() ? model.name : *named);
     BRIO_TRY(backend_, LocalBackend::create(std::move(model), std::move(engine), telemetry_.get(), options_.names));
     ready_.store(true);
     routes_.serve(backend_);

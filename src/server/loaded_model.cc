@@ -1,5 +1,10 @@
 #include "server/loaded_model.h"
 
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <numeric>
+
 #include "base/clock.h"
 #include "hub/store.h"
 #include "ops/cpu_ops.h"
@@ -68,6 +73,28 @@ Result<std::optional<chat::Template>> load_chat_template(const weights::Checkpoi
   return weights::in_file(checkpoint.path(), std::move(parsed).error());
 }
 
+api::ModelDetails read_details(const weights::Checkpoint& checkpoint, const model::Config& config) {
+  api::ModelDetails out;
+  out.architecture = config.architecture;
+  out.format = checkpoint.is_folder() ? "safetensors" : "gguf";
+  std::map<tensor::DType, int64_t> bytes;
+  for (const auto& tensor : checkpoint.tensors()) {
+    out.parameters += std::accumulate(tensor.dims.begin(), tensor.dims.end(), int64_t{1}, std::multiplies<>());
+    bytes[tensor.dtype] += tensor.size_bytes;
+  }
+  const auto most =
+      std::max_element(bytes.begin(), bytes.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most != bytes.end()) out.quantization = tensor::name(most->first);
+  const auto source = checkpoint.chat_template();
+  if (source.ok()) out.chat_template = source->value_or("");
+  out.hidden = config.hidden;
+  out.layers = config.num_layers;
+  out.heads = config.num_heads;
+  out.kv_heads = config.num_kv_heads;
+  out.vocab = config.vocab;
+  return out;
+}
+
 Result<LoadedModel> load_model(const std::string& name_or_path, const LoadOptions& options) {
   const TimePoint start = Clock::steady().now();
   LoadedModel loaded;
@@ -113,6 +140,8 @@ Result<LoadedModel> load_model(const std::string& name_or_path, const LoadOption
     return error(ErrorCode::kInvalidFile, "{}: the vocabulary has {} tokens, tensor 'token_embd.weight' only {} rows",
                  checkpoint.path().string(), loaded.tokenizer->vocab_size(), loaded.model->config().vocab);
   }
+  loaded.details = read_details(checkpoint, loaded.model->config());
+  loaded.details.bytes = loaded.model->weight_bytes();
   loaded.load_ms = to_ms(Clock::steady().now() - start);
   if (cache) {
     loaded.mapped_bytes = cache->mapped_bytes();

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "api/backend.h"
 #include "base/cpu.h"
 #include "base/result.h"
 #include "base/thread_pool.h"
@@ -51,6 +52,7 @@ struct LoadedModel {
   std::optional<Error> template_error;          // why the file's template cannot be used
   chat::TemplateTraits traits;                  // of the template
   chat::OutputFormat output;                    // how answers to chats are read
+  api::ModelDetails details;                    // for clients; digest is the backend's
   std::string bos_text, eos_text;               // what templates see as bos_token and eos_token
   Isa isa = Isa::kScalar;
   int64_t mapped_bytes = 0;  // of weights, from a packed file; the others were packed
@@ -67,6 +69,7 @@ Result<LoadedModel> load_model(const std::string& name_or_path, const LoadOption
 // The parts, for commands that need no weights. A vocabulary-only GGUF is enough for the tokenizer.
 Result<weights::Checkpoint> open_checkpoint(const std::string& name_or_path);
 Result<std::unique_ptr<tokenizer::Tokenizer>> load_tokenizer(const weights::Checkpoint& checkpoint);
+api::ModelDetails read_details(const weights::Checkpoint& checkpoint, const model::Config& config);
 Result<std::optional<chat::Template>> load_chat_template(const weights::Checkpoint& checkpoint);
 
 }  // namespace brio::server

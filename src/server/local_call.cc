@@ -17,7 +17,7 @@ Error name_field(Error error) {
       "top_p",      "min_p",      "repetition_penalty", "logprobs",   "frequency_penalty", "presence_penalty",
       "logit_bias", "stop",       "stop_token_ids",     "prompt"};
   const size_t end = error.message.find_first_of(" [");
-  if (end == std::string::npos) return error;
+  if (end == std::string::npos || error.code == ErrorCode::kContextLengthExceeded) return error;
   const std::string_view first = std::string_view(error.message).substr(0, end);
   if (std::find(std::begin(kFields), std::end(kFields), first) == std::end(kFields)) return error;
   error.message.insert(error.message.find(' '), "'");
@@ -41,13 +41,15 @@ class LocalCall::PromptSink final : public engine::EventSink {
 };
 
 LocalCall::LocalCall(api::Request request, std::shared_ptr<api::EventSink> sink, const LoadedModel& model,
-                     engine::Engine& engine, OutputGrammars& grammars, telemetry::Metrics* metrics)
+                     engine::Engine& engine, OutputGrammars& grammars, telemetry::Metrics* metrics,
+                     std::shared_ptr<const int> presence)
     : request_(std::move(request)),
       sink_(std::move(sink)),
       model_(model),
       engine_(engine),
       grammars_(grammars),
-      metrics_(metrics) {
+      metrics_(metrics),
+      presence_(std::move(presence)) {
   const auto* completion = std::get_if<api::CompletionRequest>(&request_);
   unfinished_ = completion ? completion->prompts.size() : 1;
 }
@@ -96,7 +98,8 @@ engine::GenerateRequest LocalCall::engine_request(std::vector<int32_t> prompt) c
   out.sampling.seed = sampling.seed;
   out.sampling.logprobs = wanted.top_logprobs;
   out.n = wanted.n;
-  out.max_tokens = wanted.max_tokens;
+  const int room = engine_.max_context() - static_cast<int>(out.prompt.size());
+  if (!wanted.cut_to_context || wanted.max_tokens.value_or(room) < room) out.max_tokens = wanted.max_tokens;
   out.min_tokens = wanted.min_tokens;
   out.stop = wanted.stop;
   out.stop_token_ids = wanted.stop_token_ids;
@@ -123,7 +126,7 @@ Result<std::vector<engine::GenerateRequest>> LocalCall::engine_requests() {
   }
   const auto& completion = std::get<api::CompletionRequest>(request_);
   for (const api::Prompt& prompt : completion.prompts) {
-    BRIO_TRY(std::vector<int32_t> ids, completion_prompt(model_, prompt));
+    BRIO_TRY(std::vector<int32_t> ids, completion_prompt(model_, prompt, add_special(completion)));
     if (completion.echo) echo_prompts_.push_back(ids);
     out.push_back(engine_request(std::move(ids)));
     if (completion.echo) out.back().prompt_logprobs = completion.generation.top_logprobs;

@@ -21,8 +21,10 @@ namespace brio::server {
 
 class LocalCall : public std::enable_shared_from_this<LocalCall> {
  public:
+  // presence: held for as long as the call is under way.
   LocalCall(api::Request request, std::shared_ptr<api::EventSink> sink, const LoadedModel& model,
-            engine::Engine& engine, OutputGrammars& grammars, telemetry::Metrics* metrics);
+            engine::Engine& engine, OutputGrammars& grammars, telemetry::Metrics* metrics,
+            std::shared_ptr<const int> presence = nullptr);
 
   void prepare();            // prompts -> engine, once
   void refuse(Error error);  // instead of prepare
@@ -56,6 +58,7 @@ class LocalCall : public std::enable_shared_from_this<LocalCall> {
   engine::Engine& engine_;
   OutputGrammars& grammars_;
   telemetry::Metrics* const metrics_;
+  const std::shared_ptr<const int> presence_;
   std::shared_ptr<const grammar::CompiledGrammar> grammar_;  // of the output, where one is asked for
   std::vector<std::vector<int32_t>> echo_prompts_;           // ids of each prompt, where it is echoed
   std::vector<ChoiceOutput> outputs_;                        // of a chat, one per choice; used by the engine's thread

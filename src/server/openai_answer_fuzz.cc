@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/openai_dialect.h"
 #include "server/answer.h"
 #include "tokenizer/utf8.h"
 
@@ -54,6 +55,7 @@ class Client final : public net::Responder {
   }
   void break_off() override { over = true; }
   void on_gone(std::function<void()> /*callback*/) override {}
+  void on_quiet(std::chrono::milliseconds /*quiet*/, std::function<void()> /*callback*/) override {}
   void post(std::function<void()> work) override { work(); }
 };
 
@@ -166,7 +168,13 @@ Script read_script(std::string_view in) {
 std::shared_ptr<Client> play(const Script& script, bool stream) {
   auto client = std::make_shared<Client>();
   const auto calls = std::make_shared<std::atomic<int>>(0);
-  const auto answer = std::make_shared<server::Answer>(script.shape, stream, client, net::Headers(), calls);
+  server::AnswerFormat format{api::kOpenAi, nullptr, nullptr};
+  if (stream) {
+    format.stream = api::openai_stream(script.shape);
+  } else {
+    format.fold = api::openai_fold(script.shape);
+  }
+  const auto answer = std::make_shared<server::Answer>(std::move(format), client, "", calls);
   for (const api::Event& event : script.events) answer->on_event(event);
   require(client->over);
   return client;

@@ -2,13 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <ctime>
-#include <random>
+#include <utility>
 
-#include "api/openai_request.h"
-#include "api/openai_response.h"
-#include "net/url.h"
-#include "server/answer.h"
+#include "brio_version.h"
+#include "server/model_names.h"
 
 namespace brio::server {
 namespace {
@@ -16,18 +13,8 @@ namespace {
 using net::Responder;
 using net::ServerRequest;
 
-// 96 random bits: ids of one server do not repeat.
-std::string random_id() {
-  thread_local std::mt19937_64 bits{(uint64_t{std::random_device{}()} << 32) ^ std::random_device{}()};
-  return fmt::format("{:016x}{:08x}", bits(), static_cast<uint32_t>(bits()));
-}
-
-// The client's own id comes back; without one it gets ours.
-std::string request_id(const ServerRequest& request) {
-  constexpr size_t kLongest = 128;
-  const std::string_view given = request.header("x-request-id");
-  return given.empty() ? fmt::format("req-{}", random_id()) : std::string(given.substr(0, kLongest));
-}
+// A step of the largest model on the slowest machine takes less.
+constexpr std::chrono::seconds kLongestStall{120};
 
 std::string_view name(api::Readiness readiness) {
   switch (readiness) {
@@ -54,34 +41,42 @@ Error not_ready(api::Readiness readiness) {
   }
 }
 
-Error unknown_model(const std::string& model, const std::vector<api::ModelInfo>& models) {
-  std::string known;
-  for (const api::ModelInfo& info : models) known += fmt::format("{}'{}'", known.empty() ? "" : ", ", info.id);
-  return error(ErrorCode::kNotFound, "'model' is '{}'; this server has {}", model, known);
-}
-
-bool serves(const std::vector<api::ModelInfo>& models, const std::string& name) {
-  for (const api::ModelInfo& info : models) {
-    if (info.id == name) return true;
-  }
-  return false;
-}
-
 }  // namespace
 
 struct Routes::Route {
   std::string_view path;
   bool and_below = false;  // "/v1/models" and "/v1/models/NAME"
   std::string_view method;
-  void (Routes::*handler)(const ServerRequest& request, const std::shared_ptr<Responder>& responder);
+  void (Routes::*handler)(const Exchange& exchange);
 };
 
 const Routes::Route Routes::kRoutes[] = {
     {"/health", false, "GET", &Routes::health},
+    {"/live", false, "GET", &Routes::live},
+    {"/version", false, "GET", &Routes::version},
     {"/metrics", false, "GET", &Routes::metrics},
+    {"/tokenize", false, "POST", &Routes::tokenize},
+    {"/detokenize", false, "POST", &Routes::detokenize},
+    {"/apply-template", false, "POST", &Routes::apply_template},
     {"/v1/models", true, "GET", &Routes::models},
-    {"/v1/chat/completions", false, "POST", &Routes::generate},
-    {"/v1/completions", false, "POST", &Routes::generate},
+    {"/v1/chat/completions", false, "POST", &Routes::openai},
+    {"/v1/completions", false, "POST", &Routes::openai},
+    {"/v1/messages", false, "POST", &Routes::messages},
+    {"/v1/messages/count_tokens", false, "POST", &Routes::count_tokens},
+    {"/", false, "GET", &Routes::ollama_root},
+    {"/api/version", false, "GET", &Routes::ollama_version},
+    {"/api/chat", false, "POST", &Routes::ollama_answer},
+    {"/api/generate", false, "POST", &Routes::ollama_answer},
+    {"/api/tags", false, "GET", &Routes::ollama_models},
+    {"/api/ps", false, "GET", &Routes::ollama_models},
+    {"/api/show", false, "POST", &Routes::ollama_show},
+    {"/api/pull", false, "POST", &Routes::ollama_refuse},
+    {"/api/push", false, "POST", &Routes::ollama_refuse},
+    {"/api/create", false, "POST", &Routes::ollama_refuse},
+    {"/api/copy", false, "POST", &Routes::ollama_refuse},
+    {"/api/delete", false, "DELETE", &Routes::ollama_refuse},
+    {"/api/embed", false, "POST", &Routes::ollama_refuse},
+    {"/api/embeddings", false, "POST", &Routes::ollama_refuse},
 };
 
 void Routes::serve(std::shared_ptr<api::Backend> backend) {
@@ -100,87 +95,115 @@ api::Readiness Routes::readiness() const {
   return current ? current->readiness() : api::Readiness::kLoading;
 }
 
-net::ServerResponse Routes::error_response(int status, std::string_view reason) {
+net::ServerResponse Routes::error_response(int status, std::string_view reason, std::string_view path) {
   net::Headers headers;
   if (status == 429 || status == 503) headers.emplace_back("Retry-After", "1");
-  return {status, "application/json", api::openai_error(status, reason), std::move(headers)};
+  return {status, "application/json", dialect_of(path).status_body(status, reason, {}), std::move(headers)};
 }
 
 void Routes::handle(ServerRequest request, const std::shared_ptr<Responder>& responder) {
+  const Exchange exchange = make_exchange(request, responder);
+  const auto refuse = [&](int status, const std::string& reason) {
+    net::ServerResponse response = json_response(
+        exchange.dialect, exchange.dialect.status_body(status, reason, exchange.request_id), exchange.request_id);
+    response.status = status;
+    return response;
+  };
   std::string paths;
+  std::string methods;  // of this path, when none of them is the request's
   for (const Route& route : kRoutes) {
     const bool below = route.and_below && request.path.starts_with(route.path) &&
                        request.path.substr(route.path.size()).starts_with('/');
     paths.append(paths.empty() ? "" : ", ").append(route.path);
     if (request.path != route.path && !below) continue;
     if (request.method == route.method || (request.method == "HEAD" && route.method == "GET")) {
-      return (this->*route.handler)(request, responder);
+      return (this->*route.handler)(exchange);
     }
-    net::ServerResponse refused =
-        error_response(405, fmt::format("{} takes {}, not {}", route.path, route.method, request.method));
-    refused.headers.emplace_back("Allow", route.method == "GET" ? "GET, HEAD" : route.method);
-    return responder->reply(std::move(refused));
+    methods.append(methods.empty() ? "" : ", ").append(route.method == "GET" ? "GET, HEAD" : route.method);
   }
-  responder->reply(error_response(404, fmt::format("no such path: {}; there are {}", request.path, paths)));
+  if (methods.empty()) {
+    return responder->reply(refuse(404, fmt::format("no such path: {}; there are {}", request.path, paths)));
+  }
+  net::ServerResponse response = refuse(405, fmt::format("{} takes {}, not {}", request.path, methods, request.method));
+  response.headers.emplace_back("Allow", methods);
+  responder->reply(std::move(response));
 }
 
-void Routes::health(const ServerRequest& /*request*/, const std::shared_ptr<Responder>& responder) {
+void Routes::refuse(const ReplyTo& to, const Error& error) {
+  if (count_refused_) count_refused_(brio::name(error.code));
+  to.responder->reply(server::error_response(to.dialect, error, to.request_id));
+}
+
+std::shared_ptr<api::Backend> Routes::ready_backend(const Exchange& exchange) {
+  const api::Readiness state = readiness();
+  auto current = backend();
+  if (state == api::Readiness::kReady && current) return current;
+  refuse(exchange, not_ready(state));
+  return nullptr;
+}
+
+std::shared_ptr<api::Backend> Routes::loaded_backend(const Exchange& exchange) {
+  auto current = backend();
+  if (!current) refuse(exchange, not_ready(readiness()));
+  return current;
+}
+
+std::shared_ptr<api::Backend> Routes::backend_for(const Exchange& exchange, api::Generation& wanted) {
+  auto current = ready_backend(exchange);
+  if (!current) return nullptr;
+  const std::vector<api::ModelInfo> models = current->models();
+  const api::ModelInfo* model = find_model(models, wanted.model);
+  if (!model) {
+    refuse(exchange, unknown_model(wanted.model, models));
+    return nullptr;
+  }
+  if (wanted.model.empty()) wanted.model = model->id;
+  wanted.arrival = exchange.arrival;
+  return current;
+}
+
+void Routes::answer(const Exchange& exchange, api::Backend& backend, api::Request request, AnswerFormat format) {
+  std::make_shared<Answer>(std::move(format), exchange.responder, exchange.request_id, calls_, keep_alive_)
+      ->start(backend, std::move(request));
+}
+
+void Routes::render(const Exchange& exchange, api::Request request,
+                    std::function<std::string(const std::vector<api::RenderedPrompt>& prompts)> json) {
+  const auto backend = backend_for(exchange, api::generation(request));
+  if (!backend) return;
+  backend->render(std::move(request), [this, to = ReplyTo(exchange), json = std::move(json)](auto prompts) {
+    prompts.ok() ? to.reply(json(*prompts)) : refuse(to, prompts.error());
+  });
+}
+
+void Routes::health(const Exchange& exchange) {
   const api::Readiness state = readiness();
   net::ServerResponse response{200, "application/json", fmt::format(R"({{"status":"{}"}})", name(state)), {}};
   if (state != api::Readiness::kReady) {
     response.status = 503;
     response.headers.emplace_back("Retry-After", "1");
   }
-  responder->reply(std::move(response));
+  exchange.responder->reply(std::move(response));
 }
 
-void Routes::metrics(const ServerRequest& /*request*/, const std::shared_ptr<Responder>& responder) {
-  responder->reply({200, "text/plain; version=0.0.4; charset=utf-8", metrics_ ? metrics_() : "", {}});
-}
-
-void Routes::models(const ServerRequest& request, const std::shared_ptr<Responder>& responder) {
+// Whether to restart the process, not whether to send it requests: alive while it loads and drains, too.
+void Routes::live(const Exchange& exchange) {
   const auto current = backend();
-  if (!current) return responder->reply(server::error_response(not_ready(readiness())));
-  const std::vector<api::ModelInfo> models = current->models();
-  constexpr std::string_view kPath = "/v1/models";
-  if (request.path == kPath) return responder->reply({200, "application/json", api::openai_models(models), {}});
-  const std::string wanted = net::percent_decoded(request.path.substr(kPath.size() + 1));
-  for (const api::ModelInfo& info : models) {
-    if (info.id == wanted) return responder->reply({200, "application/json", api::openai_model(info), {}});
-  }
-  responder->reply(server::error_response(unknown_model(wanted, models)));
+  const double stalled = current ? to_ms(current->stalled()) / 1000.0 : 0.0;
+  const bool alive = stalled < kLongestStall.count();
+  exchange.responder->reply(
+      {alive ? 200 : 503,
+       "application/json",
+       fmt::format(R"({{"status":"{}","seconds_without_progress":{:.3f}}})", alive ? "alive" : "stalled", stalled),
+       {}});
 }
 
-void Routes::generate(const ServerRequest& request, const std::shared_ptr<Responder>& responder) {
-  const TimePoint arrival = Clock::steady().now();
-  net::Headers headers = {{"x-request-id", request_id(request)}};
-  const auto refuse = [&](const Error& error) {
-    if (count_refused_) count_refused_(brio::name(error.code));
-    responder->reply(server::error_response(error, headers));
-  };
-  const bool chat = request.path == "/v1/chat/completions";
-  auto parsed = chat ? api::parse_openai_chat(request.body) : api::parse_openai_completion(request.body);
-  if (!parsed.ok()) return refuse(parsed.error());
-  const api::Readiness state = readiness();
-  const auto current = backend();
-  if (state != api::Readiness::kReady || !current) return refuse(not_ready(state));
-  const std::vector<api::ModelInfo> models = current->models();
-  api::Generation& wanted = api::generation(parsed->request);
-  if (wanted.model.empty() && !models.empty()) wanted.model = models.front().id;
-  if (!serves(models, wanted.model)) return refuse(unknown_model(wanted.model, models));
-  wanted.arrival = arrival;
+void Routes::version(const Exchange& exchange) {
+  exchange.reply(fmt::format(R"({{"version":"{}","commit":"{}"}})", kVersion, kCommit));
+}
 
-  api::OpenAiShape shape;
-  shape.kind = chat ? api::OpenAiKind::kChat : api::OpenAiKind::kCompletion;
-  shape.id = fmt::format("{}-{}", chat ? "chatcmpl" : "cmpl", random_id());
-  shape.created = std::time(nullptr);
-  shape.model = wanted.model;
-  shape.fingerprint = current->fingerprint();
-  shape.num_choices = api::num_choices(parsed->request);
-  shape.include_usage = parsed->include_usage;
-  shape.logprobs = wanted.top_logprobs >= 0;
-  std::make_shared<Answer>(std::move(shape), parsed->stream, responder, std::move(headers), calls_)
-      ->start(*current, std::move(parsed->request));
+void Routes::metrics(const Exchange& exchange) {
+  exchange.responder->reply({200, "text/plain; version=0.0.4; charset=utf-8", metrics_ ? metrics_() : "", {}});
 }
 
 }  // namespace brio::server

@@ -5,8 +5,7 @@
 #include <boost/json.hpp>
 #include <thread>
 
-#include "net/raw_client.h"
-#include "server/fake_backend.h"
+#include "server/routes_fixture.h"
 
 namespace brio::server {
 namespace {
@@ -19,44 +18,6 @@ using api::Finish;
 using api::FinishReason;
 using api::Started;
 using net::RawClient;
-
-std::string request(const std::string& method, const std::string& path, const std::string& body = "",
-                    const std::string& headers = "") {
-  return fmt::format("{} {} HTTP/1.1\r\nHost: x\r\n{}Content-Length: {}\r\n\r\n{}", method, path, headers, body.size(),
-                     body);
-}
-
-constexpr const char* kChatPath = "/v1/chat/completions";
-
-std::string chat(const std::string& more = "") {
-  return request("POST", kChatPath, R"({"model":"fake","messages":[{"role":"user","content":"hi"}])" + more + "}");
-}
-
-// A server on a free port with a fake backend behind it.
-class RoutesTest : public ::testing::Test {
- protected:
-  explicit RoutesTest(net::HttpServerOptions options = {}) {
-    options.error_response = Routes::error_response;
-    auto listening = net::HttpServer::listen(
-        std::move(options), [this](auto request, auto responder) { routes.handle(std::move(request), responder); });
-    server = std::move(listening).value();
-    routes.serve(backend);
-  }
-  ~RoutesTest() override { backend->join(); }
-
-  RawClient::Answer ask(const std::string& text) {
-    RawClient client(server->port());
-    client.send(text);
-    return client.read_answer();
-  }
-  static json::object error_of(const RawClient::Answer& answer) {
-    return json::parse(answer.body).at("error").as_object();
-  }
-
-  std::shared_ptr<FakeBackend> backend = std::make_shared<FakeBackend>();
-  Routes routes{[] { return std::string("metric 1\n"); }};
-  std::unique_ptr<net::HttpServer> server;  // stops first
-};
 
 // Payloads of a stream's events.
 std::vector<std::string> payloads(const std::string& body) {
@@ -85,13 +46,6 @@ std::string streamed_text(const std::string& body) {
   return out;
 }
 
-void answer(api::EventSink& sink, std::vector<std::string> pieces) {
-  sink.on_event(Started{3, 0});
-  for (std::string& piece : pieces) sink.on_event(Delta{0, std::move(piece), {}});
-  sink.on_event(Finish{0, FinishReason::kStop, ""});
-  sink.on_event(Done{{3, 0, 2}, {}});
-}
-
 TEST_F(RoutesTest, HealthFollowsTheBackend) {
   EXPECT_EQ(ask(request("GET", "/health")).status, 200);
   backend->state = api::Readiness::kDraining;
@@ -106,6 +60,29 @@ TEST_F(RoutesTest, HealthFollowsTheBackend) {
   EXPECT_EQ(refused.status, 503);
   EXPECT_EQ(error_of(refused).at("code").as_string(), "unavailable");
   EXPECT_EQ(ask(request("GET", "/v1/models")).status, 503);
+}
+
+TEST_F(RoutesTest, LiveMeansThatThereIsProgress) {
+  EXPECT_EQ(ask(request("GET", "/live")).status, 200);
+  backend->stalled_seconds = 3600;
+  const auto stalled = ask(request("GET", "/live"));
+  EXPECT_EQ(stalled.status, 503);
+  EXPECT_EQ(json::parse(stalled.body).at("seconds_without_progress"), 3600.0);
+  EXPECT_EQ(ask(request("GET", "/health")).status, 200) << "requests may come all the same";
+  routes.serve(nullptr);
+  EXPECT_EQ(ask(request("GET", "/live")).status, 200) << "loading is no reason to restart";
+}
+
+TEST_F(RoutesTest, TextWithoutGeneration) {
+  const auto post = [&](const std::string& path, const std::string& body) { return ask(request("POST", path, body)); };
+  EXPECT_EQ(post("/tokenize", R"({"content":"ab"})").body, R"({"tokens":[97,98],"count":2,"max_model_len":4096})");
+  EXPECT_EQ(post("/detokenize", R"({"tokens":[97,98]})").body, R"({"prompt":"ab","content":"ab"})");
+  const auto rendered = post("/apply-template", R"({"messages":[{"role":"user","content":"hi"}]})");
+  EXPECT_EQ(json::parse(rendered.body).at("prompt").as_string(), "user:hi;");
+  EXPECT_EQ(post("/tokenize", "{}").status, 400);
+  EXPECT_EQ(post("/tokenize", R"({"model":"gpt-9","prompt":"x"})").status, 404);
+  EXPECT_EQ(post("/detokenize", R"({"tokens":"x"})").status, 400);
+  EXPECT_TRUE(json::parse(ask(request("GET", "/version")).body).at("version").is_string());
 }
 
 TEST_F(RoutesTest, DrainingRefusesNewCallsAndKeepsThoseUnderWay) {
@@ -135,6 +112,8 @@ TEST_F(RoutesTest, ModelsAreListedAndFound) {
   EXPECT_EQ(list.at("data").at(0).at("id").as_string(), "fake");
   EXPECT_EQ(list.at("data").at(0).at("context_length").as_int64(), 4096);
   EXPECT_EQ(json::parse(ask(request("GET", "/v1/models/alias")).body).at("id").as_string(), "alias");
+  const json::value claude = json::parse(ask(request("GET", "/v1/models/claude-x")).body);
+  EXPECT_EQ(claude.at("id").as_string(), "claude-x") << "found by its pattern, which is not listed";
   const auto missing = ask(request("GET", "/v1/models/nobody"));
   EXPECT_EQ(missing.status, 404);
   EXPECT_EQ(error_of(missing).at("code").as_string(), "model_not_found");
