@@ -8,7 +8,7 @@ jobs=$(nproc)
 
 build_packages=(g++ cmake ninja-build pkg-config git ca-certificates python3 python3-pip
   libssl-dev libpcre2-dev libutf8proc-dev libspdlog-dev libfmt-dev libcli11-dev prometheus-cpp-dev libxxhash-dev
-  libedit-dev zlib1g-dev)
+  libedit-dev zlib1g-dev libtomlplusplus-dev)
 test_packages=(python3-venv libgtest-dev librapidcheck-dev libsimde-dev openssl clang)
 
 say() { printf '\n== %s\n' "$*"; }

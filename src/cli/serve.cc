@@ -1,15 +1,17 @@
-// serve: a model behind OpenAI's HTTP API.
+// serve: a model behind the HTTP APIs of OpenAI, Anthropic and Ollama.
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <climits>
+#include <cstdio>
 #include <cstring>
 #include <memory>
 
 #include "cli/answer.h"
 #include "cli/command.h"
+#include "cli/settings.h"
 #include "cli/terminal.h"
 #include "server/lifecycle.h"
 
@@ -20,7 +22,8 @@ struct Flags {
   server::ServeOptions serve;
   std::string batching = "continuous";
   std::string kv_memory;
-  bool has_kv_memory = false;
+  std::string config;
+  bool print_config = false;
   std::string numerics = "default";
   std::string packed_cache;
   std::string kv_type = "default";
@@ -32,7 +35,7 @@ struct Flags {
 };
 
 // "512M", "2G", "1.5GiB", or plain bytes. Powers of 1024, as the flags of other engines have it.
-Result<int64_t> parse_bytes(const std::string& text) {
+Result<int64_t> parse_bytes(const std::string& where, const std::string& text) {
   size_t used = 0;
   double number = -1.0;
   try {
@@ -48,7 +51,7 @@ Result<int64_t> parse_bytes(const std::string& text) {
   if (unit == "G" || unit == "GB" || unit == "GiB") shift = 30;
   const double bytes = shift < 0 ? -1.0 : number * static_cast<double>(int64_t{1} << shift);
   if (used == 0 || !(bytes >= 1.0 && bytes < 1e15)) {
-    return error(ErrorCode::kInvalidArgument, "--kv-memory {}: has to be a size such as 512M or 2G", text);
+    return error(ErrorCode::kInvalidArgument, "{} {}: has to be a size such as 512M or 2G", where, text);
   }
   return static_cast<int64_t>(bytes);
 }
@@ -90,13 +93,46 @@ void print_serving(const server::Serving& serving) {
   if (!show(page)) say(fmt::format("standard output: cannot write: {}; serving all the same\n", std::strerror(errno)));
 }
 
-Result<void> serve(Flags& flags) {
+// Settings that cannot be meant together.
+Result<void> check_combinations(const Flags& flags, const Settings& settings) {
+  const bool continuous = flags.batching == "continuous";
+  for (const char* name : {"batch-size", "batch-wait-ms"}) {
+    const bool unused = continuous || (flags.batching == "static" && name == std::string_view("batch-wait-ms"));
+    if (unused && settings.given(name)) {
+      return error(ErrorCode::kInvalidArgument, "{}: changes nothing with {} batching", settings.where(name),
+                   flags.batching);
+    }
+  }
+  const int batch_size = flags.serve.engine.batching.size;
+  if (!continuous && batch_size > flags.max_sequences) {
+    return error(ErrorCode::kInvalidArgument, "{}: a batch of {} never fills where {} sequences run at once ({})",
+                 settings.where("batch-size"), batch_size, flags.max_sequences, settings.where("max-sequences"));
+  }
+  if (settings.given("max-batch-tokens") && flags.max_batch_tokens < flags.max_sequences) {
+    return error(ErrorCode::kInvalidArgument, "{}: {} tokens a step are not one for each of {} sequences ({})",
+                 settings.where("max-batch-tokens"), flags.max_batch_tokens, flags.max_sequences,
+                 settings.where("max-sequences"));
+  }
+  return {};
+}
+
+Result<void> serve(Flags& flags, Settings& settings) {
+  BRIO_TRY_OK(settings.load(flags.config));
+  BRIO_TRY_OK(check_combinations(flags, settings));
+  if (flags.print_config) {
+    std::fputs(settings.toml().c_str(), stdout);
+    return {};
+  }
   server::ServeOptions& options = flags.serve;
+  if (options.model.empty()) {
+    return error(ErrorCode::kInvalidArgument,
+                 "MODEL is missing: an argument, BRIO_MODEL, or model = ... in the file of --config");
+  }
   BRIO_TRY(options.load.numerics, parse_numerics(flags.numerics));
   BRIO_TRY(options.load.kv_type, parse_kv_type(flags.kv_type));
   BRIO_TRY(options.engine.batching.mode, engine::parse_batching(flags.batching));
-  if (flags.has_kv_memory) {
-    BRIO_TRY(options.capacity.kv_bytes, parse_bytes(flags.kv_memory));
+  if (settings.given("kv-memory")) {
+    BRIO_TRY(options.capacity.kv_bytes, parse_bytes(settings.where("kv-memory"), flags.kv_memory));
   }
   options.engine.batching.max_wait = std::chrono::milliseconds(flags.batch_wait_ms);
   options.engine.max_sequences = options.capacity.max_sequences = flags.max_sequences;
@@ -179,8 +215,9 @@ void add_serve_command(CLI::App& app, int& exit_code) {
   auto flags = std::make_shared<Flags>();
   net::HttpServerOptions& http = flags->serve.http;
   http.port = 8080;
-  CLI::App* command = app.add_subcommand("serve", "Serve a model over HTTP, for OpenAI's clients");
-  command->add_option("MODEL", flags->serve.model, "A model's name, a .gguf file or a safetensors folder")->required();
+  CLI::App* command =
+      app.add_subcommand("serve", "Serve a model over HTTP, for clients of OpenAI, Anthropic and Ollama");
+  command->add_option("MODEL", flags->serve.model, "A model's name, a .gguf file or a safetensors folder");
   command->add_option("--host", http.host, "Address to listen on; 0.0.0.0 opens it to the network")
       ->capture_default_str();
   command->add_option("--port", http.port, "Port; 0 takes a free one")
@@ -188,7 +225,8 @@ void add_serve_command(CLI::App& app, int& exit_code) {
       ->capture_default_str();
   command
       ->add_option("--served-model-name", flags->serve.names,
-                   "What clients call the model (may be given several times)")
+                   "What clients call the model (may be given several times); a pattern such as 'claude-*' stands "
+                   "for all names that match and is not listed")
       ->allow_extra_args(false);
   add_capacity_flags(*command, *flags);
   add_batching_flags(*command, *flags);
@@ -196,9 +234,18 @@ void add_serve_command(CLI::App& app, int& exit_code) {
   command->add_option("--drain-timeout", flags->drain_seconds, "Seconds that requests under way may take after SIGTERM")
       ->check(CLI::Range(0, INT_MAX))
       ->capture_default_str();
+  command
+      ->add_option("--config", flags->config,
+                   "A TOML file with settings of the same names (max-queue = 8); flags and BRIO_MAX_QUEUE in the "
+                   "environment come before it")
+      ->envname("BRIO_CONFIG");
+  command->add_flag("--print-config", flags->print_config,
+                    "Print all settings, and where they come from, as such a file");
   command->callback([flags, command, &exit_code] {
-    flags->has_kv_memory = command->get_option("--kv-memory")->count() > 0;
-    exit_code = run_command([&] { return serve(*flags); });
+    exit_code = run_command([&] {
+      Settings settings(*command);
+      return serve(*flags, settings);
+    });
   });
 }
 
