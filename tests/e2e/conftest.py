@@ -1,3 +1,5 @@
+import anthropic
+import ollama
 import openai
 import pytest
 
@@ -19,7 +21,7 @@ def model_path():
 @pytest.fixture(scope="session")
 def server(model_path):
     """One server for all tests that leave it as it was."""
-    server = BrioServer(model_path, "--ctx", 1024, "--served-model-name", MODEL)
+    server = BrioServer(model_path, "--ctx", 1024, "--served-model-name", MODEL, "--served-model-name", "claude-*")
     server.wait_ready()
     yield server
     server.terminate()
@@ -46,3 +48,13 @@ def start_server(model_path):
 @pytest.fixture
 def client(server):
     return openai.OpenAI(base_url=server.url + "/v1", api_key="none", max_retries=0, timeout=600)
+
+
+@pytest.fixture
+def anthropic_client(server):
+    return anthropic.Anthropic(base_url=server.url, api_key="none", max_retries=0, timeout=600)
+
+
+@pytest.fixture
+def ollama_client(server):
+    return ollama.Client(host=server.url)

@@ -1,6 +1,8 @@
 """Tool calls and reasoning with the official client, against scripted answers of a model (tests/scripted)."""
 import json
 
+import anthropic
+import ollama
 import openai
 import pytest
 
@@ -156,3 +158,40 @@ def test_what_is_refused(scripted, more, param):
     with pytest.raises(openai.BadRequestError) as caught:
         ask(scripted, "x", **more)
     assert caught.value.param == param and caught.value.code in ("invalid_argument", "unsupported")
+
+
+def test_anthropic_gets_blocks(scripted):
+    client = anthropic.Anthropic(base_url=str(scripted.base_url).removesuffix("/v1/"), api_key="none", max_retries=0)
+    tools = [{"name": name, "description": "d", "input_schema": {"type": "object", "properties": {}}} for name in ("weather", "now")]
+    for content, kinds in (("two calls", ["text", "tool_use", "tool_use"]), ("thinking", ["thinking", "text"]), ("x", ["tool_use"])):
+        body = {"model": "scripted", "max_tokens": 500, "tools": tools, "messages": [{"role": "user", "content": content}]}
+        message = client.messages.create(**body)
+        assert [block.type for block in message.content] == kinds
+        assert message.stop_reason == ("tool_use" if "tool_use" in kinds else "end_turn")
+        for block in message.content:
+            if block.type == "tool_use" and block.name == "weather":
+                assert block.input == {"city": "Köln", "days": [1, 2]} and block.id
+        with client.messages.stream(**body) as stream:
+            final = stream.get_final_message()
+        without_ids = [block.model_dump(exclude={"id"}) for block in message.content]
+        assert [block.model_dump(exclude={"id"}) for block in final.content] == without_ids
+        assert final.stop_reason == message.stop_reason
+    call = next(block for block in client.messages.create(**body).content if block.type == "tool_use")
+    turns = [*body["messages"], {"role": "assistant", "content": [call.model_dump()]},
+             {"role": "user", "content": [{"type": "tool_result", "tool_use_id": call.id, "content": "result"}]}]
+    assert client.messages.create(**{**body, "messages": turns}).content[0].text == "It rains."
+
+
+def test_ollama_gets_whole_calls(scripted):
+    client = ollama.Client(host=str(scripted.base_url).removesuffix("/v1/"))
+    body = {"model": "scripted", "messages": [{"role": "user", "content": "two calls"}], "tools": TOOLS}
+    message = client.chat(**body).message
+    calls = [(call.function.name, dict(call.function.arguments)) for call in message.tool_calls]
+    assert calls == [("weather", {"city": "Köln", "days": [1, 2]}), ("now", {})]
+    parts = list(client.chat(**body, stream=True))
+    streamed = [call for part in parts for call in part.message.tool_calls or []]
+    assert [(call.function.name, dict(call.function.arguments)) for call in streamed] == calls
+    assert "".join(part.message.content for part in parts).strip() == (message.content or "").strip()
+    thought = client.chat("scripted", messages=[{"role": "user", "content": "thinking"}]).message
+    assert "7 < 8" in thought.thinking and thought.content.strip() == "Yes."
+    assert "tools" in client.show("scripted").capabilities
