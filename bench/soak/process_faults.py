@@ -5,6 +5,7 @@ import contextlib
 import hashlib
 import os
 import pathlib
+import socket
 import tempfile
 import time
 
@@ -56,11 +57,25 @@ async def last_minute_request(soak, port):
 
 
 def digests(folder):
+    """Of the store's files; packed weights are a cache, which any start may write."""
     return {
         str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(folder.rglob("*"))
-        if path.is_file()
+        if path.is_file() and "packed" not in path.relative_to(folder).parts
     }
+
+
+def wait_until_closed(process, port, seconds):
+    """A killed process is gone and its port free: the kernel closes what it had open a moment after it."""
+    process.wait(seconds)
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except ConnectionRefusedError:
+            return
+        time.sleep(0.01)
+    raise Hung(f"port {port} of a killed server is still open after {seconds} s")
 
 
 @fault_with_own_server
@@ -76,11 +91,13 @@ async def kill_9_and_restart(soak):
                     raise Broken("a killed server ended its stream")
                 soak.counts.judge_beginning(request, answer, alone)
                 soak.counts.note("kill -9: streams under way", "broke off")
+            await asyncio.to_thread(wait_until_closed, server.process, port, soak.patience)
             async with OwnServer(soak, model=soak.stored_name, home=soak.home, port=port) as restarted:
                 await restarted.ask_some()
                 await restarted.end()
-    if await asyncio.to_thread(digests, soak.home) != before:
-        raise Broken("the store is not what it was before kill -9")
+    after = await asyncio.to_thread(digests, soak.home)
+    if after != before:
+        raise Broken(f"the store is not what it was before kill -9: {sorted(set(before.items()) ^ set(after.items()))}")
     await interrupted_pull(soak)
     return "restarted on the same port"
 
