@@ -258,6 +258,13 @@ TEST(OpenAiChat, BodiesThatAreNotJsonSayWhere) {
 }
 
 // Cut anywhere, or with any byte changed, a body is read or refused: under sanitizers this is the proof.
+TEST(OpenAiChat, NumbersThatNoDoubleHoldsAreRefused) {
+  const auto parsed = parse_openai_chat(
+      R"({"messages": [{"role": "user", "content": "hi"}], "tools": [{"type": "function", "function": {"name": "f", "parameters": {"maximum": [1e999]}}}]})");
+  ASSERT_FALSE(parsed.ok());
+  EXPECT_EQ(parsed.error().message, "the request body holds a number that no double can hold");
+}
+
 TEST(OpenAiChat, HostileBodiesAreRefusedNotCrashedOn) {
   const std::string full(kFullChat);
   for (size_t cut = 0; cut < full.size(); ++cut) EXPECT_FALSE(parse_openai_chat(full.substr(0, cut)).ok()) << cut;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/json/serialize.hpp>
 #include <boost/json/stream_parser.hpp>
+#include <cmath>
 #include <exception>
 
 namespace brio::api {
@@ -16,6 +17,15 @@ constexpr int kMaxDepth = 128;  // tool schemas nest deeply
 // Variables of brio's own, or trusted ones (control tokens are recognised in them): a client may not set them.
 constexpr std::string_view kReservedKwargs[] = {
     "messages", "tools", "add_generation_prompt", "bos_token", "eos_token", "unk_token", "pad_token"};
+
+// Boost.JSON reads 1e999 as infinity, which no JSON can say again.
+bool holds_infinity(const json::value& value) {
+  if (const double* number = value.if_double()) return std::isinf(*number);
+  if (const json::array* items = value.if_array()) return std::any_of(items->begin(), items->end(), holds_infinity);
+  const json::object* object = value.if_object();
+  return object &&
+         std::any_of(object->begin(), object->end(), [](const auto& field) { return holds_infinity(field.value()); });
+}
 
 }  // namespace
 
@@ -33,6 +43,9 @@ Result<json::object> parse_object(std::string_view body) {
                    used);
     }
     json::value value = parser.release();
+    if (holds_infinity(value)) {
+      return error(ErrorCode::kInvalidArgument, "the request body holds a number that no double can hold");
+    }
     if (value.is_object()) return std::move(value.get_object());
   } catch (const std::exception& exception) {
     return error(ErrorCode::kOutOfMemory, "the request body cannot be read: {}", exception.what());
