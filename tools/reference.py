@@ -158,7 +158,7 @@ def attend(q, k, v, scale, window, rounding):
         scores = sum(a[:, h] @ b[:, h // group].T for a, b in terms) * q.dtype.type(scale)
         scores[hidden] = -np.inf
         p = np.exp(scores - scores.max(axis=1, keepdims=True))
-        out[:, h] = rounding.probabilities(p) @ v[:, h // group] / p.sum(axis=1, keepdims=True)
+        out[:, h] = rounding.weigh(p, v[:, h // group]) / p.sum(axis=1, keepdims=True)
     return out.reshape(tokens, -1)
 
 

@@ -2,7 +2,8 @@
 
     kv=bf16            keys, values, queries and probabilities rounded to bf16 (f16 likewise)
     k= v= q= p=        each alone: bf16 or f16; k, v also s8: 8 bits, one scale amax/127 per token and head; q also s16:
-                       16 bits, one scale per row and head
+                       16 bits, one scale per row and head; p s16 (with v=s8): probabilities times the values' scales, 16
+                       bits, one scale per row, head and split of 256 keys
     key_factor=RULE    k=s8: keys are divided, queries multiplied by a factor per pair of channels: bias, weights (see
                        pair_factors)
     activations=s8     inputs of linear layers with quantised weights: 8 bits, one scale amax/127 per 32
@@ -89,8 +90,18 @@ class Rounding:
     def values(self, v):
         return ROUND[self.v](v)
 
-    def probabilities(self, p):
-        return ROUND[self.p](p)
+    def weigh(self, p, v):
+        """p [queries, keys] times v [keys, dim]."""
+        if self.p != "s16":
+            return ROUND[self.p](p) @ v
+        unit = np.abs(v).max(axis=1) / v.dtype.type(127)  # of the values as s8
+        integers = v / np.where(unit > 0, unit, 1)[:, None]
+        out = 0
+        for begin in range(0, len(v), 256):
+            split = slice(begin, begin + 256)
+            weights = quantise_heads((p[:, split] * unit[split])[:, None, :], 32512)[:, 0]
+            out = out + weights @ integers[split]
+        return out
 
     def keys(self, k, rotated_bias):
         """k [tokens, kv_heads, dim] -> what scores() takes: [(rounds q?, part of k)]."""
