@@ -136,13 +136,7 @@ Result<Message> read_message(const json::value& value, const std::string& path, 
   fields.text("tool_name", out.name);
   refuse_images(fields, model);
   BRIO_TRY_OK(fields.result());
-  const json::value* calls = fields.find("tool_calls");
-  if (!calls) return out;
-  if (!calls->is_array()) return error(ErrorCode::kInvalidArgument, "'{}.tool_calls' has to be a list", path);
-  for (size_t i = 0; i < calls->get_array().size(); ++i) {
-    BRIO_TRY(ToolCall call, read_tool_call(calls->get_array()[i], indexed(path + ".tool_calls", i)));
-    out.tool_calls.push_back(std::move(call));
-  }
+  BRIO_TRY_OK(read_tool_calls(fields, path, out.tool_calls, read_tool_call));
   return out;
 }
 
@@ -159,10 +153,9 @@ Result<OllamaRequest> parse_ollama_chat(std::string_view body) {
   if (!out.empty) {
     const json::array* items = find_messages(fields);
     if (!items) return fields.result().error();
-    for (size_t i = 0; i < items->size(); ++i) {
-      BRIO_TRY(Message message, read_message((*items)[i], indexed("messages", i), chat.generation.model));
-      chat.messages.push_back(std::move(message));
-    }
+    BRIO_TRY_OK(read_items(*items, "messages", chat.messages, [&](const json::value& item, const std::string& path) {
+      return read_message(item, path, chat.generation.model);
+    }));
   }
   read_common(fields, out, chat.generation);
   read_template_kwargs(fields, chat);

@@ -159,24 +159,16 @@ Result<Message> read_message(const json::value& value, const std::string& path, 
   fields.text("tool_call_id", out.tool_call_id);
   fields.text(fields.find("reasoning_content") ? "reasoning_content" : "reasoning", out.reasoning);
   BRIO_TRY_OK(fields.result());
-  if (const json::value* calls = fields.find("tool_calls")) {
-    if (!calls->is_array()) return error(ErrorCode::kInvalidArgument, "'{}.tool_calls' has to be a list", path);
-    for (size_t i = 0; i < calls->get_array().size(); ++i) {
-      BRIO_TRY(ToolCall call, read_tool_call(calls->get_array()[i], indexed(path + ".tool_calls", i)));
-      out.tool_calls.push_back(std::move(call));
-    }
-  }
+  BRIO_TRY_OK(read_tool_calls(fields, path, out.tool_calls, read_tool_call));
   return out;
 }
 
 Result<void> read_messages(JsonFields& fields, ChatRequest& out) {
   const json::array* items = find_messages(fields);
   if (!items) return fields.result();
-  for (size_t i = 0; i < items->size(); ++i) {
-    BRIO_TRY(Message message, read_message((*items)[i], indexed("messages", i), out.generation.model));
-    out.messages.push_back(std::move(message));
-  }
-  return {};
+  return read_items(*items, "messages", out.messages, [&](const json::value& item, const std::string& path) {
+    return read_message(item, path, out.generation.model);
+  });
 }
 
 // A conversation that ends with an answer is continued there, unless the client says what is to happen.

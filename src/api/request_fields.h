@@ -30,6 +30,27 @@ std::string indexed(std::string_view name, size_t index);  // "name[3]"
 // Checks that there are messages at all, and few enough. Null: it has complained.
 const boost::json::array* find_messages(JsonFields& fields);
 
+// Every item of a list, by read(item, "path[i]") -> Result<Item>; the first error ends it.
+template <typename Item, typename Read>
+Result<void> read_items(const boost::json::array& items, const std::string& path, std::vector<Item>& out,
+                        const Read& read) {
+  for (size_t i = 0; i < items.size(); ++i) {
+    BRIO_TRY(Item item, read(items[i], indexed(path, i)));
+    out.push_back(std::move(item));
+  }
+  return {};
+}
+
+// "tool_calls" of a message in the given path.
+template <typename Read>
+Result<void> read_tool_calls(const JsonFields& message, const std::string& path, std::vector<ToolCall>& out,
+                             const Read& read) {
+  const boost::json::value* calls = message.find("tool_calls");
+  if (!calls) return {};
+  if (!calls->is_array()) return error(ErrorCode::kInvalidArgument, "'{}.tool_calls' has to be a list", path);
+  return read_items(calls->get_array(), path + ".tool_calls", out, read);
+}
+
 // A string or a list of strings that end the text.
 void read_stop(JsonFields& fields, const std::string& name, std::vector<std::string>& out);
 void read_ids(JsonFields& fields, const std::string& name, const boost::json::array& items, std::vector<int32_t>& out);

@@ -7,11 +7,11 @@
 #include <string>
 
 #include "base/clock.h"
-#include "ops/ops.h"
+#include "ops/forwarding_ops.h"
 
 namespace brio::bench {
 
-class TimedOps final : public ops::OpSet {
+class TimedOps final : public ops::ForwardingOps {
  public:
   struct Total {
     Duration time{};
@@ -30,12 +30,6 @@ class TimedOps final : public ops::OpSet {
   void stop() { on_ = false; }
   const Totals& totals() const { return totals_; }
 
-  tensor::Device device() const override { return device_->device(); }
-  tensor::Numerics numerics() const override { return device_->numerics(); }
-  Result<ops::Rows> make_rows(int max_rows, int width) override { return device_->make_rows(max_rows, width); }
-  Result<ops::Activation> make_activation(int max_rows, int width, tensor::InputForms forms) override {
-    return device_->make_activation(max_rows, width, forms);
-  }
   void embed(const tensor::Weight& table, std::span<const ops::Row> rows, float scale, ops::Rows& x) override;
   void norm(const ops::Rows& x, int num_rows, const tensor::Vector& weight, float epsilon,
             ops::Activation& out) override;
@@ -50,11 +44,9 @@ class TimedOps final : public ops::OpSet {
                       const ops::HeadNorms& norms, ops::RopeTable& rope, const tensor::KvLayerView& kv) override;
   void attention(const ops::Rows& q, const ops::StepRows& step, const ops::AttentionShape& shape,
                  const tensor::KvLayerView& kv, ops::Activation& out) override;
-  std::span<const float> read(const ops::Rows& rows, int row) const override { return device_->read(rows, row); }
-  std::vector<float> read(const ops::Activation& in, int row) const override { return device_->read(in, row); }
-  int64_t weight_passes() const override { return device_->weight_passes(); }
 
  private:
+  ops::OpSet& inner() const override { return *device_; }
   enum class Kind : bool { kOther, kLinear };
   // Runs the operation; if on, adds its time to the entry that name() gives.
   template <typename Name, typename Operation>

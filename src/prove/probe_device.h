@@ -10,11 +10,12 @@
 #include "base/result.h"
 #include "base/thread_pool.h"
 #include "ops/cpu_ops.h"
+#include "ops/forwarding_ops.h"
 #include "prove/trace.h"
 
 namespace brio::prove {
 
-class ProbeDevice final : public ops::OpSet {
+class ProbeDevice final : public ops::ForwardingOps {
  public:
   // Threads 1 .. most_threads, more than there are cores too; every ISA that the CPU has.
   static Result<std::shared_ptr<ProbeDevice>> create(tensor::Numerics numerics, int most_threads);
@@ -28,12 +29,6 @@ class ProbeDevice final : public ops::OpSet {
   void set_trace(Trace* trace) { trace_ = trace; }
   Trace* trace() const { return trace_; }
 
-  tensor::Device device() const override { return tensor::Device::kCpu; }
-  tensor::Numerics numerics() const override { return current_->numerics(); }
-  Result<ops::Rows> make_rows(int max_rows, int width) override { return current_->make_rows(max_rows, width); }
-  Result<ops::Activation> make_activation(int max_rows, int width, tensor::InputForms forms) override {
-    return current_->make_activation(max_rows, width, forms);
-  }
   void embed(const tensor::Weight& table, std::span<const ops::Row> rows, float scale, ops::Rows& x) override;
   void norm(const ops::Rows& x, int num_rows, const tensor::Vector& weight, float epsilon,
             ops::Activation& out) override;
@@ -48,12 +43,10 @@ class ProbeDevice final : public ops::OpSet {
                       const ops::HeadNorms& norms, ops::RopeTable& rope, const tensor::KvLayerView& kv) override;
   void attention(const ops::Rows& q, const ops::StepRows& step, const ops::AttentionShape& shape,
                  const tensor::KvLayerView& kv, ops::Activation& out) override;
-  std::span<const float> read(const ops::Rows& rows, int row) const override { return current_->read(rows, row); }
-  std::vector<float> read(const ops::Activation& in, int row) const override { return current_->read(in, row); }
-  int64_t weight_passes() const override { return current_->weight_passes(); }
 
  private:
   ProbeDevice() = default;
+  ops::OpSet& inner() const override { return *current_; }
   void trace_rows(const std::string& name, const ops::Rows& rows, int count);
   void trace_input(const std::string& name, const ops::Activation& in, int count);
   int traced_row(int row) const { return gathered_.empty() ? row : gathered_[static_cast<size_t>(row)]; }

@@ -11,16 +11,6 @@ BUILD = pathlib.Path(os.environ.get("BRIO_BUILD", ROOT / "build"))
 BRIO = BUILD / "brio"
 
 
-@pytest.fixture(scope="module")
-def models(tmp_path_factory):
-    for program in (BRIO, BUILD / "write_tiny_model"):
-        if not program.exists():
-            pytest.skip(f"{program} is not built")
-    folder = tmp_path_factory.mktemp("tiny")
-    subprocess.run([BUILD / "write_tiny_model", folder], check=True, stdout=subprocess.DEVNULL)
-    return folder
-
-
 def bench(*flags, **environment):
     return subprocess.run([BRIO, "bench", *map(str, flags)], capture_output=True, text=True,
                           env={**os.environ, **environment})

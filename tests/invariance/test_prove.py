@@ -12,16 +12,6 @@ BRIO = BUILD / "brio"
 PEER = os.environ.get("BRIO_PEER")  # another build of brio, such as one by another compiler
 
 
-@pytest.fixture(scope="module")
-def models(tmp_path_factory):
-    for program in (BRIO, BUILD / "write_tiny_model"):
-        if not program.exists():
-            pytest.skip(f"{program} is not built")
-    folder = tmp_path_factory.mktemp("tiny")
-    subprocess.run([BUILD / "write_tiny_model", folder], check=True, stdout=subprocess.DEVNULL)
-    return folder
-
-
 def prove(model, *flags, **environment):
     if "--packed-cache" not in flags:
         flags = (*flags, "--packed-cache", model.parent / "packed")

@@ -153,8 +153,8 @@ BRIO_LANE_INLINE void add_half(const S (&source)[kPanels], const Terms& terms, c
   }
 }
 
-// A panel is read front to back, and the next one follows: ask for the lines further on, but not past the last panel, which
-// somebody else's follow.
+// A panel is read front to back, and the next one follows: ask for the lines further on, but not past the last panel: what
+// follows it is somebody else's.
 template <class S, int kPanels>
 BRIO_LANE_INLINE void read_ahead(const S& source, const std::byte* end) {
   constexpr int kBytes = S::kWhere.group_bytes + S::kWhere.header_bytes / S::kWhere.groups;
