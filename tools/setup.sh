@@ -31,7 +31,9 @@ boost_packages() {
 
 # The command prefix for apt-get: nothing for root, sudo where it exists; otherwise the user must run the line.
 choose_sudo() {
-  sudo=()
+  local name
+  sudo=() proxies=()  # sudo would forget them
+  for name in http_proxy https_proxy no_proxy; do [ -z "${!name:-}" ] || proxies+=("$name=${!name}"); done
   [ "$(id -u)" -eq 0 ] && return
   if command -v sudo >/dev/null; then sudo=(sudo); return; fi
   echo "These packages are missing, and this needs root (there is no sudo). Run as root, then start again:" >&2
@@ -47,7 +49,7 @@ enable_universe() {  # Ubuntu keeps several of the packages there
   apt_get update
 }
 
-apt_get() { "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o Acquire::Retries=3 -q "$@"; }
+apt_get() { "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive "${proxies[@]}" apt-get -o Acquire::Retries=3 -q "$@"; }
 
 install_packages() {  # names: installs what is missing of them and of Boost
   local missing
