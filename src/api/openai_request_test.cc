@@ -121,6 +121,18 @@ std::string chat_with(const std::string& field) {
   return R"({"messages":[{"role":"user","content":"hi"}],)" + field + "}";
 }
 
+TEST(OpenAiChat, NumbersBeyondAnyRangeAreStillWhole) {
+  const auto message = [](const std::string& field) {
+    const auto parsed = parse_openai_chat(chat_with(field));
+    return parsed.ok() ? "" : parsed.error().message;
+  };
+  const std::string range = "; it has to be between 1 and 1073741824";
+  EXPECT_EQ(message(R"("max_tokens": 1e300)"), "'max_tokens' is 1e+300" + range);
+  EXPECT_EQ(message(R"("max_tokens": 18446744073709551615)"), "'max_tokens' is 1.8446744073709552e+19" + range);
+  EXPECT_EQ(message(R"("max_tokens": 1.5)"), "'max_tokens' has to be a whole number");
+  EXPECT_EQ(message(R"("seed": 18446744073709551616)"), "'seed' has to be a whole number of at most 64 bits");
+}
+
 TEST(OpenAiChat, ErrorsOpenWithTheFieldAtFault) {
   const std::pair<std::string, std::string> fields[] = {
       // a field, and the path its error opens with

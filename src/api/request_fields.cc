@@ -103,7 +103,7 @@ void read_seed(JsonFields& fields, std::optional<uint64_t>& out) {
   } else if (const std::optional<int64_t> seed = JsonFields::as_integer(*value)) {
     out = static_cast<uint64_t>(*seed);
   } else {
-    fields.fail("seed", "has to be a whole number");
+    fields.fail("seed", "has to be a whole number of at most 64 bits");
   }
 }
 

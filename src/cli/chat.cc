@@ -128,12 +128,14 @@ class Session {
     if (!result.ok()) return drop_turn(result.error());
     turns_.push_back({"assistant", result->text});
     if (result->reason == engine::FinishReason::kAbort) fmt::print("{}\n", dim("stopped", STDOUT_FILENO));
-    if (timing_) fmt::print("{}\n", dim(timing_line(*result), STDOUT_FILENO));
+    if (!timing_) return;
+    std::fflush(stdout);
+    say(dim(timing_line(*result), STDERR_FILENO) + "\n");
   }
 
   void drop_turn(const Error& failure) {
     turns_.pop_back();
-    report(failure);
+    if (std::ferror(stdout) == 0) report(failure);  // else the conversation ends with that
   }
 
   Runner& runner_;
@@ -158,7 +160,7 @@ Result<void> chat(Runner& runner, const ChatOptions& options) {
   Session session(runner, options);
   for (auto line = read_line(terminal); line; line = read_line(terminal)) {
     if (terminal) write_history(history.c_str());
-    if (!session.take(*line)) break;
+    if (!session.take(*line) || std::fflush(stdout) != 0 || std::ferror(stdout) != 0) break;
   }
   if (terminal) fmt::print("\n");
   return {};

@@ -17,6 +17,7 @@ InterruptGuard::InterruptGuard() {
   flag.store(false);
   struct sigaction action {};
   action.sa_handler = on_interrupt;
+  action.sa_flags = SA_RESTART;  // a write that the signal meets is not a failed one
   sigaction(SIGINT, &action, &previous_);
 }
 

@@ -16,7 +16,9 @@ namespace {
 using std::chrono::steady_clock;
 
 std::string styled(const char* code, const std::string& text, int descriptor) {
-  return is_terminal(descriptor) ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : text;
+  const char* const no_color = std::getenv("NO_COLOR");  // no-color.org: set, and not empty
+  const bool plain = (no_color != nullptr && *no_color != '\0') || !is_terminal(descriptor);
+  return plain ? text : fmt::format("\x1b[{}m{}\x1b[0m", code, text);
 }
 
 std::string format_seconds(double seconds) {
@@ -62,7 +64,8 @@ bool show(std::string_view text) {
 }
 
 bool is_terminal(int descriptor) {
-  return isatty(descriptor) != 0 && std::getenv("NO_COLOR") == nullptr && std::getenv("TERM") != nullptr;
+  const char* const term = std::getenv("TERM");
+  return isatty(descriptor) != 0 && term != nullptr && std::string_view(term) != "dumb";
 }
 std::string dim(const std::string& text, int descriptor) {
   return styled("2", text, descriptor);

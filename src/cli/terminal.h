@@ -9,8 +9,8 @@
 
 namespace brio::cli {
 
-bool is_terminal(int descriptor);
-std::string dim(const std::string& text, int descriptor);  // grey on a terminal, unchanged elsewhere
+bool is_terminal(int descriptor);                          // that understands control sequences
+std::string dim(const std::string& text, int descriptor);  // grey on a terminal, unchanged elsewhere and with NO_COLOR
 std::string bold(const std::string& text, int descriptor);
 
 // Writes to standard error whatever becomes of it: a full disk or a closed pipe must not end the work. What could not be
