@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <climits>
+#include <utility>
 
 #include "base/check.h"
 #include "prove/texts.h"
+#include "tensor/kv_layout.h"
 
 namespace brio::prove {
 namespace {
@@ -16,6 +19,8 @@ using engine::Chunking;
 int between(Rng& rng, int low, int high) {  // both included
   return low + static_cast<int>(rng.below(static_cast<uint32_t>(high - low + 1)));
 }
+
+constexpr int kShortWholePrompt = 16;  // tokens; quick proofs have few texts between a block and their most rows
 
 bool any_text(const Text&) {
   return true;
@@ -70,9 +75,17 @@ Row chunks(std::string name, Chunking::Kind kind, int size) {
   row.arrange = [kind, size](Setup& setup, Rng& rng, const Material& material, int) {
     setup.max_rows = material.most_rows;
     setup.chunking = {kind, size, rng.next()};
-    star(setup, material.draw(rng, [](const Text& text) { return text.prompt.size() > 33; })).scored = false;
+    const bool whole = kind == Chunking::Kind::kBudget;
+    const int least = whole ? kShortWholePrompt : tensor::kBlockTokens + 1;
+    const int most = whole ? setup.max_rows : INT_MAX;
+    Visit& own = star(setup, material.draw(rng, [least, most](const Text& text) {
+      return std::cmp_greater(text.prompt.size(), least) && std::cmp_less_equal(text.prompt.size(), most);
+    }));
+    own.scored = false;
+    if (whole) own.arrival = 0;  // nobody has a part of the budget before it
   };
-  row.occurred = [](const Evidence& seen) {
+  row.occurred = [kind](const Evidence& seen) {
+    if (kind == Chunking::Kind::kBudget) return fmt::format("whole prompts of up to {}", seen.longest_whole_prompt);
     if (seen.chunks.empty()) return std::string("chunks of 1");
     return fmt::format("chunks of {} to {}, {} sizes", seen.chunks.begin()->first, seen.chunks.rbegin()->first,
                        seen.chunks.size());
@@ -80,7 +93,7 @@ Row chunks(std::string name, Chunking::Kind kind, int size) {
   row.missing = [kind, size](const Evidence& seen, const Material&) {
     if (kind == Chunking::Kind::kRandom) return need(seen.chunks.size() > 3, "too few different chunks");
     if (kind == Chunking::Kind::kBudget)
-      return need(!seen.chunks.empty() && seen.chunks.rbegin()->first > 33, "no long chunk");
+      return need(seen.longest_whole_prompt > kShortWholePrompt, "no step computed a long prompt whole");
     if (size == 1) return need(seen.chunks.empty(), "a chunk of more than one row");
     return need(!seen.chunks.empty() && seen.chunks.rbegin()->first == size, fmt::format("no chunk of {}", size));
   };
@@ -326,15 +339,20 @@ std::vector<Row> rows(const Material& material) {
         own.arrival = between(rng, 1, 4);  // its rows come after an older neighbour's
         setup.visits[1] = {
             material.draw(rng, [](const Text& text) { return !is_sampled(text) && text.max_tokens == kLongAnswer; })};
-        setup.max_rows = std::max(setup.max_rows, 4);
-        setup.max_sequences = std::max(setup.max_sequences, 4);
+        Visit unseeded = {material.draw(rng, [](const Text& text) { return is_sampled(text) && text.n == 1; })};
+        unseeded.unseeded = true;
+        setup.visits.insert(setup.visits.begin() + 2, unseeded);
+        setup.max_rows = std::max(setup.max_rows, 8);
+        setup.max_sequences = std::max(setup.max_sequences, 8);
       },
       [](const Evidence& seen) {
-        return fmt::format("{} tokens drawn beside {} greedy ones, from {} different rows, {} times other answers",
-                           seen.sampled_tokens, seen.greedy_tokens, seen.drawn_rows.size(), seen.parted_choices);
+        return fmt::format(
+            "{} tokens drawn beside {} greedy and {} unseeded ones, from {} different rows, {} times other answers",
+            seen.sampled_tokens, seen.greedy_tokens, seen.unseeded_tokens, seen.drawn_rows.size(), seen.parted_choices);
       },
       [](const Evidence& seen, const Material&) {
         if (seen.parted_choices == 0) return std::string("the choices of a prompt were equal: noise decided nothing");
+        if (seen.unseeded_tokens == 0) return std::string("no neighbour was sampled without a seed");
         return need(seen.greedy_tokens > 0 && seen.drawn_rows.size() > 3, "nothing was drawn behind a neighbour's row");
       });
   return rows;

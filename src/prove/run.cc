@@ -40,7 +40,7 @@ class Run {
     bool submitted = false;
     bool recording = false;  // nothing to compare with yet
     bool ended = false;
-    bool aborted = false;
+    bool computed = false;  // in some step
     int tokens = 0;
     int preemptions = 0;
     std::vector<int> generated;  // per choice
@@ -132,6 +132,7 @@ engine::GenerateRequest Run::request(size_t visit) {
   engine::GenerateRequest request;
   request.prompt = text.prompt;
   request.sampling = text.sampling;
+  if (setup_.visits[visit].unseeded) request.sampling.seed.reset();
   request.n = num_choices(visit);
   request.max_tokens = text.max_tokens - num_given(visit);
   request.ignore_eos = true;
@@ -176,6 +177,7 @@ void Run::differ(Difference difference) {
 void Run::compare(size_t visit, const Chunk& chunk, const engine::StepLogits& logits) {
   for (int position = chunk.logits_begin; position < chunk.logits_end; ++position) {
     const bool in_prompt = position < prompt_length(visit);  // computed once, for the first choice
+    if (!in_prompt && setup_.visits[visit].unseeded) return;
     const int choice = in_prompt ? 0 : choice_of(visit, chunk.sequence->choice);
     Answer& answer = answers(visit)[static_cast<size_t>(choice)];
     const Digest digest = digest_of(logits.row(chunk.first_logits + position - chunk.logits_begin));
@@ -228,6 +230,10 @@ void Run::observe(const engine::Plan& plan, const kv::KvCache& kv) {
     first_row += chunk.num_rows();
     if (chunk.num_rows() > 1) ++seen.chunks[chunk.num_rows()];
     const size_t visit = visit_of_.at(id);
+    states_[visit].computed = true;
+    if (chunk.begin == 0 && chunk.end >= prompt_length(visit)) {
+      seen.longest_whole_prompt = std::max(seen.longest_whole_prompt, prompt_length(visit));
+    }
     if (engine::is_decode(chunk) && is_sampled(text(visit))) seen.drawn_rows.insert(chunk.first_logits);
     const int answer_begin = std::max(chunk.logits_begin, prompt_length(visit));
     if (num_given(visit) > 0 && chunk.logits_end - answer_begin > 1) {
@@ -268,6 +274,11 @@ void Run::on_step(const engine::Plan& plan, const engine::StepLogits& logits, co
 void Run::on_token(size_t visit, const engine::TokenEvent& event) {
   State& state = states_[visit];
   ++state.tokens;
+  if (setup_.visits[visit].unseeded) {
+    ++outcome_.evidence.unseeded_tokens;
+    ++state.generated[static_cast<size_t>(event.choice)];
+    return;
+  }
   (is_sampled(text(visit)) ? outcome_.evidence.sampled_tokens : outcome_.evidence.greedy_tokens) += 1;
   const int choice = choice_of(visit, event.choice);
   std::vector<int32_t>& tokens = answers(visit)[static_cast<size_t>(choice)].tokens;
@@ -286,16 +297,19 @@ void Run::on_token(size_t visit, const engine::TokenEvent& event) {
 void Run::on_end(size_t visit, const engine::RequestEnd& event) {
   State& state = states_[visit];
   state.ended = true;
-  outcome_.combinations += num_choices(visit);
   if (event.reason == engine::FinishReason::kAbort && setup_.visits[visit].abort_after >= 0) {
-    ++(state.tokens == 0 ? outcome_.evidence.aborted_prefills : outcome_.evidence.aborted_decodes);
+    for (const int generated : state.generated) outcome_.combinations += generated > num_given(visit) ? 1 : 0;
+    if (state.tokens > 0) ++outcome_.evidence.aborted_decodes;
+    if (state.tokens == 0 && state.computed) ++outcome_.evidence.aborted_prefills;
     return;
   }
+  outcome_.combinations += setup_.visits[visit].unseeded ? 0 : num_choices(visit);
   if (event.reason != engine::FinishReason::kLength) {
     return differ({Difference::Kind::kError, static_cast<int>(visit), 0, 0,
                    fmt::format("ended by {}{}", name(event.reason), event.error ? ": " + event.error->message : "")});
   }
-  if (is_sampled(text(visit)) && num_choices(visit) > 1 && answers(visit)[0].tokens != answers(visit)[1].tokens) {
+  if (!setup_.visits[visit].unseeded && is_sampled(text(visit)) && num_choices(visit) > 1 &&
+      answers(visit)[0].tokens != answers(visit)[1].tokens) {
     ++outcome_.evidence.parted_choices;
   }
   outcome_.evidence.forks += num_choices(visit) - 1;

@@ -15,12 +15,13 @@ void add_counts(std::map<Key, int64_t>& to, const std::map<Key, int64_t>& from) 
 void Evidence::add(const Evidence& other) {
   most_rows = std::max(most_rows, other.most_rows);
   most_sequences = std::max(most_sequences, other.most_sequences);
+  longest_whole_prompt = std::max(longest_whole_prompt, other.longest_whole_prompt);
   most_preemptions = std::max(most_preemptions, other.most_preemptions);
   for (int64_t Evidence::*count :
        {&Evidence::steps, &Evidence::mixed_steps, &Evidence::joins, &Evidence::leaves, &Evidence::preemptions,
         &Evidence::forks, &Evidence::shared_blocks, &Evidence::scattered_tables, &Evidence::reused_blocks,
         &Evidence::poisoned_blocks, &Evidence::aborted_prefills, &Evidence::aborted_decodes, &Evidence::verify_rows,
-        &Evidence::sampled_tokens, &Evidence::greedy_tokens, &Evidence::parted_choices}) {
+        &Evidence::sampled_tokens, &Evidence::greedy_tokens, &Evidence::unseeded_tokens, &Evidence::parted_choices}) {
     this->*count += other.*count;
   }
   add_counts(admitted_at_once, other.admitted_at_once);

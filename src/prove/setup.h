@@ -39,7 +39,8 @@ struct Visit {
   int arrival = 0;      // step
   bool scored = false;  // logits at every position of the prompt
   int verified = -1;    // the choice whose tokens but the last are given with the prompt, as a draft would be; -1: none
-  int abort_after = -1;  // steps after its arrival; -1: never
+  int abort_after = -1;   // steps after its arrival; -1: never
+  bool unseeded = false;  // sampled without its seed: only its prompt's logits are compared
 };
 
 struct Setup {
@@ -63,6 +64,7 @@ struct Evidence {
   int64_t leaves = 0;                       // steps after which somebody had left and others went on
   std::map<int, int64_t> admitted_at_once;  // how many were admitted in one step -> steps
   std::map<int, int64_t> chunks;            // rows of a chunk of more than one row -> chunks
+  int longest_whole_prompt = 0;             // rows of a prompt that one step computed
   std::set<int> places;                     // index of a sequence's first row within the step
   int64_t preemptions = 0;
   int64_t most_preemptions = 0;  // of one request
@@ -71,11 +73,12 @@ struct Evidence {
   int64_t scattered_tables = 0;  // with neighbours that do not follow each other in memory
   int64_t reused_blocks = 0;     // taken after somebody else had given them back
   int64_t poisoned_blocks = 0;
-  int64_t aborted_prefills = 0;
+  int64_t aborted_prefills = 0;  // some of the prompt had been computed
   int64_t aborted_decodes = 0;
   int64_t verify_rows = 0;     // of answers, more than one in a chunk, each with its logits
   int64_t sampled_tokens = 0;  // with a temperature
   int64_t greedy_tokens = 0;
+  int64_t unseeded_tokens = 0;
   int64_t parted_choices = 0;  // requests whose choices, drawn with a temperature, are not the same
   std::set<int> drawn_rows;    // of the step's logits, of choices that go on with a temperature; alone it is 0, 1, 2
   std::map<int, int64_t> threads;  // of runs in which every thread worked
