@@ -7,8 +7,8 @@
 
 namespace brio::chat {
 
-// All text and numbers are untrusted, except the strings bos_token, eos_token, unk_token and pad_token of the top
-// level.
+// All text and numbers are untrusted, except the strings bos_token, eos_token, unk_token and pad_token of the top level
+// and the role of a message where it is one of the usual words.
 Result<Dict> context_values(Budget& budget, const boost::json::object& context);
 
 }  // namespace brio::chat
