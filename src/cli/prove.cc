@@ -1,12 +1,11 @@
 // prove: shows on the user's own machine and model that nothing but the text decides the bits of an answer.
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <boost/json.hpp>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
-#include <map>
 #include <memory>
 #include <sstream>
 
@@ -15,6 +14,7 @@
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/prove_model.h"
+#include "cli/prove_state.h"
 #include "cli/terminal.h"
 #include "prove/matrix.h"
 
@@ -43,89 +43,44 @@ ProveModelOptions bench_options(const Flags& flags) {
   return {flags.model, flags.numerics, flags.kv_type, {}, flags.threads, flags.runs, flags.seed, depth_of(flags)};
 }
 
-// Rows that were begun before, by name: "name<TAB>runs<TAB>combinations<TAB>positions<TAB>equal<TAB>occurred" each, after
-// a line that says what was proved. Anything else is another proof's, and an error.
-class StateFile {
- public:
-  StateFile(std::string path, std::string key) : path_(std::move(path)), key_(std::move(key)) {}
-
-  Result<void> read() {
-    std::ifstream in(path_);
-    if (path_.empty() || !in) return {};
-    std::string line;
-    std::getline(in, line);
-    if (line != key_) {
-      return error(ErrorCode::kInvalidFile, "{}: line 1: the state of another model, depth, seed or version of brio",
-                   path_);
-    }
-    for (int number = 2; std::getline(in, line); ++number) {
-      std::istringstream fields(line);
-      RowResult row;
-      int equal = 0;
-      if (!std::getline(fields, row.name, '\t') ||
-          !(fields >> row.runs >> row.combinations >> row.positions >> equal)) {
-        return error(ErrorCode::kInvalidFile, "{}: line {}: not a row's state", path_, number);
-      }
-      fields.ignore(1);
-      std::getline(fields, row.occurred);
-      row.status = equal != 0 ? RowResult::Status::kEqual : RowResult::Status::kVacuous;
-      rows_[row.name] = row;
-    }
-    return {};
-  }
-  RowResult of(const std::string& name) const {
-    const auto found = rows_.find(name);
-    return found == rows_.end() ? RowResult{} : found->second;
-  }
-  Result<void> keep(const RowResult& row) {
-    rows_[row.name] = row;
-    if (path_.empty() || row.status == RowResult::Status::kDiffers) return {};
-    const std::string temporary = path_ + ".new";
-    std::ofstream out(temporary);
-    out << key_ << '\n';
-    for (const auto& [name, kept] : rows_) {
-      out << name << '\t' << kept.runs << '\t' << kept.combinations << '\t' << kept.positions << '\t'
-          << (kept.status == RowResult::Status::kEqual ? 1 : 0) << '\t' << kept.occurred << '\n';
-    }
-    out.close();
-    std::error_code failure;
-    if (out) std::filesystem::rename(temporary, path_, failure);
-    if (!out || failure) return error(ErrorCode::kIo, "{} cannot be written", path_);
-    return {};
-  }
-
- private:
-  std::string path_, key_;
-  std::map<std::string, RowResult> rows_;
-};
-
 std::string quoted(const std::string& text) {  // for sh
   std::string out = "'";
   for (const char c : text) c == '\'' ? out += "'\\''" : out += c;
   return out + "'";
 }
 
-RowResult compared(const std::string& name, const std::vector<std::string>& expected,
-                   const std::vector<std::string>& actual, std::string occurred) {
+// What every text gave alone: a digest each, and how many positions they are of.
+struct Alone {
+  std::vector<std::string> fingerprints;
+  int64_t positions = 0;
+};
+
+RowResult compared(const std::string& name, const Alone& expected, const std::vector<std::string>& actual,
+                   std::string occurred) {
   RowResult row;
   row.name = name;
   row.runs = 1;
   row.status = RowResult::Status::kEqual;
   row.occurred = std::move(occurred);
-  for (size_t text = 0; text < expected.size(); ++text) {
+  for (size_t text = 0; text < expected.fingerprints.size(); ++text) {
     ++row.combinations;
-    const std::string fingerprint = text < actual.size() ? actual[text] : "";
-    if (fingerprint == expected[text]) continue;
+    const std::string& before = expected.fingerprints[text];
+    if (actual[text] == before) continue;
     row.status = RowResult::Status::kDiffers;
-    row.detail = fmt::format("text {}: {} became {}", text, expected[text].substr(0, 12), fingerprint.substr(0, 12));
-    break;
+    row.detail = fmt::format("text {}: {} became {}", text, before.substr(0, 12), actual[text].substr(0, 12));
+    return row;
   }
+  row.positions = expected.positions;
   return row;
+}
+
+Error stopped() {
+  return error(ErrorCode::kCancelled, "stopped");
 }
 
 // The texts alone in another process: this program again, or another build of it.
 Result<RowResult> other_process(const std::string& name, const std::string& program, const Flags& flags,
-                                const std::vector<std::string>& expected) {
+                                const Alone& expected) {
   std::string command = quoted(program) + " prove " + quoted(flags.model) + " --fingerprints --numerics " +
                         quoted(flags.numerics) + " --seed " + std::to_string(flags.seed) + " --" +
                         std::string(depth_of(flags).name);
@@ -137,18 +92,24 @@ Result<RowResult> other_process(const std::string& name, const std::string& prog
   char piece[4096];
   for (size_t got; (got = std::fread(piece, 1, sizeof piece, pipe)) > 0;) output.append(piece, got);
   if (const int status = pclose(pipe); status != 0) {
-    return error(ErrorCode::kIo, "{} prove --fingerprints failed ({})", program, WEXITSTATUS(status));
+    if (InterruptGuard::interrupted()) return stopped();  // Ctrl-C is for every process of the terminal
+    return error(ErrorCode::kIo, "{} prove --fingerprints failed ({} {})", program,
+                 WIFSIGNALED(status) ? "signal" : "exit code",
+                 WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
   }
   std::vector<std::string> fingerprints;
   std::istringstream lines(output);
   for (std::string line; std::getline(lines, line);) fingerprints.push_back(line);
+  if (fingerprints.size() != expected.fingerprints.size()) {
+    return error(ErrorCode::kIo, "{} prove --fingerprints printed {} lines for {} texts", program, fingerprints.size(),
+                 expected.fingerprints.size());
+  }
   return compared(name, expected, fingerprints, fmt::format("every text alone by {}", program));
 }
 
 // The texts alone once more, with weights from the packed file: the one that `brio run` and `brio serve` map. Where there
 // is none it is written first.
-Result<RowResult> packed_cache(const Flags& flags, const std::filesystem::path& folder,
-                               const std::vector<std::string>& expected) {
+Result<RowResult> packed_cache(const Flags& flags, const std::filesystem::path& folder, const Alone& expected) {
   RowResult vacuous;
   vacuous.name = kPackedCache;
   ProveModelOptions options = bench_options(flags);
@@ -159,6 +120,7 @@ Result<RowResult> packed_cache(const Flags& flags, const std::filesystem::path& 
       finish_keeping(bench.keeping.get());
       if (InterruptGuard::interrupted()) bench.keeping->cancel();
       if (const Result<void> kept = bench.keeping->result(); !kept.ok()) bench.not_kept = kept.error();
+      if (InterruptGuard::interrupted()) return stopped();
     }
     if (bench.not_kept) {
       vacuous.detail = bench.not_kept->message;
@@ -202,7 +164,7 @@ void print_row(const RowResult& row) {
 }
 
 boost::json::object to_json(const Flags& flags, std::string_view kv_type, const std::vector<RowResult>& rows,
-                            const std::vector<std::string>& fingerprints) {
+                            const Alone& alone) {
   boost::json::array list;
   int64_t combinations = 0;
   int64_t positions = 0;
@@ -228,15 +190,17 @@ boost::json::object to_json(const Flags& flags, std::string_view kv_type, const 
           {"combinations", combinations},
           {"positions", positions},
           {"rows_failed", failed},
+          {"stopped", InterruptGuard::interrupted()},
           {"rows", std::move(list)},
-          {"fingerprints", boost::json::array(fingerprints.begin(), fingerprints.end())}};
+          {"fingerprints", boost::json::array(alone.fingerprints.begin(), alone.fingerprints.end())}};
 }
 
 bool is_wanted(const Flags& flags, const std::string& name) {
   return flags.only.empty() || std::find(flags.only.begin(), flags.only.end(), name) != flags.only.end();
 }
 
-Result<void> check_names(const Flags& flags, const std::vector<prove::Row>& rows) {
+// Rows asked for by name exist and can run: nothing compared would look like nothing differing.
+Result<void> check_rows(const Flags& flags, const std::vector<prove::Row>& rows, bool has_packed) {
   std::vector<std::string> names;
   for (const prove::Row& row : rows) names.push_back(row.name);
   names.insert(names.end(), {kPackedCache, kFreshProcess, kAnotherBuild});
@@ -244,14 +208,25 @@ Result<void> check_names(const Flags& flags, const std::vector<prove::Row>& rows
     if (std::find(names.begin(), names.end(), name) == names.end()) {
       return error(ErrorCode::kInvalidArgument, "--row '{}': no such row; there are: {}", name, fmt::join(names, ", "));
     }
+    if (name == kPackedCache && !has_packed) {
+      return error(ErrorCode::kInvalidArgument, "--row '{}': there is no packed file with {}", name,
+                   flags.numerics == "fp32" ? "--numerics fp32" : "--packed-cache off");
+    }
+    if (name == kAnotherBuild && flags.peer.empty()) {
+      return error(ErrorCode::kInvalidArgument, "--row '{}': needs --peer, another build of brio", name);
+    }
   }
   return {};
 }
 
 Result<void> prove_model(const Flags& flags) {
+  server::LoadOptions load;
+  set_packed_cache(flags.packed_cache, load);
+  const bool has_packed = !load.packed.path.empty() && flags.numerics != "fp32";
+  BRIO_TRY_OK(ProveState::check_writable(flags.state));
   BRIO_TRY(ProveModel bench, make_prove_model(bench_options(flags)));
   const std::vector<prove::Row> rows = prove::rows(bench.material);
-  BRIO_TRY_OK(check_names(flags, rows));
+  BRIO_TRY_OK(check_rows(flags, rows, has_packed));
   prove::Matrix matrix(*bench.model, bench.material, flags.seed);
   const InterruptGuard guard;
   {
@@ -261,13 +236,14 @@ Result<void> prove_model(const Flags& flags) {
       return !InterruptGuard::interrupted();
     }));
   }
-  const std::vector<std::string> fingerprints = matrix.fingerprints();
+  const Alone alone{matrix.fingerprints(), matrix.num_positions()};
   if (flags.fingerprints) {
-    for (const std::string& fingerprint : fingerprints) fmt::print("{}\n", fingerprint);
+    for (const std::string& fingerprint : alone.fingerprints) fmt::print("{}\n", fingerprint);
     return {};
   }
-  StateFile state(flags.state, fmt::format("brio prove, numerics {}, {}, {} {}", kNumericsId, depth_of(flags).name,
-                                           flags.seed, fmt::join(fingerprints, " ")));
+  ProveState state(flags.state,
+                   fmt::format("prove: {}, {}, seed {}, {} threads, {}", version_text(), depth_of(flags).name,
+                               flags.seed, flags.threads, fmt::join(alone.fingerprints, " ")));
   BRIO_TRY_OK(state.read());
   if (!flags.json) {
     fmt::print("{}\n", bold(fmt::format("{:<36} {:>6} {:>9} {:>10}  {:<8} {}", "what must not matter", "runs",
@@ -297,23 +273,28 @@ Result<void> prove_model(const Flags& flags) {
     progress.finish();
     BRIO_TRY_OK(kept);
     BRIO_TRY_OK(state.keep(result));
-    add(result);
+    const bool had_time = !InterruptGuard::interrupted();
+    if (had_time || result.status != RowResult::Status::kVacuous) add(result);
   }
-  server::LoadOptions load;
-  set_packed_cache(flags.packed_cache, load);
-  const bool has_packed = !load.packed.path.empty() && flags.numerics != "fp32";
+  // Another process or file that failed has proved nothing; what was proved before is told all the same.
+  const auto add_unless_stopped = [&](const std::string& name, const Result<RowResult>& row) {
+    if (row.ok()) return add(*row);
+    if (row.error().code == ErrorCode::kCancelled) return;
+    RowResult vacuous;
+    vacuous.name = name;
+    vacuous.detail = row.error().message;
+    add(vacuous);
+  };
   if (has_packed && is_wanted(flags, kPackedCache) && !InterruptGuard::interrupted()) {
-    BRIO_TRY(const RowResult row, packed_cache(flags, load.packed.path, fingerprints));
-    add(row);
+    add_unless_stopped(kPackedCache, packed_cache(flags, load.packed.path, alone));
   }
   if (is_wanted(flags, kFreshProcess) && !InterruptGuard::interrupted()) {
     const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
-    BRIO_TRY(const RowResult row, other_process(kFreshProcess, self, flags, fingerprints));
-    add(row);
+    add_unless_stopped(kFreshProcess, other_process(kFreshProcess, self, flags, alone));
   }
   if (!flags.peer.empty() && is_wanted(flags, kAnotherBuild) && !InterruptGuard::interrupted()) {
-    BRIO_TRY(const RowResult row, other_process(kAnotherBuild, flags.peer, flags, fingerprints));
-    add(row);
+    const std::string peer = std::filesystem::absolute(flags.peer).string();  // sh would look in $PATH
+    add_unless_stopped(kAnotherBuild, other_process(kAnotherBuild, peer, flags, alone));
   }
   int64_t combinations = 0;
   int differing = 0;
@@ -324,8 +305,8 @@ Result<void> prove_model(const Flags& flags) {
     vacuous += row.status == RowResult::Status::kVacuous ? 1 : 0;
   }
   if (flags.json)
-    fmt::print("{}\n", boost::json::serialize(
-                           to_json(flags, tensor::name(bench.model->config().kv_type), results, fingerprints)));
+    fmt::print("{}\n",
+               boost::json::serialize(to_json(flags, tensor::name(bench.model->config().kv_type), results, alone)));
   if (InterruptGuard::interrupted()) return error(ErrorCode::kCancelled, "stopped after {} combinations", combinations);
   if (differing > 0) return error(ErrorCode::kNumeric, "bits differ in {} of {} rows", differing, results.size());
   if (vacuous > 0) return error(ErrorCode::kNumeric, "{} of {} rows proved nothing", vacuous, results.size());

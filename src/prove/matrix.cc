@@ -69,10 +69,13 @@ RowResult Matrix::prove(const Row& row, int runs, const RowResult& earlier, cons
     ++result.runs;
     result.combinations += outcome.combinations;
     result.positions += outcome.positions;
-    result.occurred = row.occurred(seen);
-    result.detail = row.missing(seen, material_);
+    const std::string missing = row.missing(seen, material_);
     const bool was_seen = earlier.status == RowResult::Status::kEqual;  // before these runs
-    result.status = result.detail.empty() || was_seen ? RowResult::Status::kEqual : RowResult::Status::kVacuous;
+    if (missing.empty() || !was_seen) {
+      result.occurred = row.occurred(seen);
+      result.detail = missing;
+      result.status = missing.empty() ? RowResult::Status::kEqual : RowResult::Status::kVacuous;
+    }
     if (outcome.difference) {
       result.status = RowResult::Status::kDiffers;
       result.detail =
@@ -137,6 +140,14 @@ std::vector<std::string> Matrix::fingerprints() const {
     out.push_back(hash.finish());
   }
   return out;
+}
+
+int64_t Matrix::num_positions() const {
+  int64_t count = 0;
+  for (const Answers& answers : answers_) {
+    for (const Answer& answer : answers) count += static_cast<int64_t>(answer.logits.size());
+  }
+  return count;
 }
 
 }  // namespace brio::prove

@@ -45,6 +45,7 @@ class Matrix {
 
   // Digest of each text's logits and tokens alone, in hexadecimal: to be compared between processes and builds.
   std::vector<std::string> fingerprints() const;
+  int64_t num_positions() const;  // of all texts alone
 
  private:
   std::string describe(const Setup& setup, const Difference& difference);
