@@ -16,7 +16,7 @@ class CharBpe : public TokenModel {
 
   Result<void> encode(std::string_view text, bool at_start, EncodeScratch& scratch,
                       std::vector<int32_t>& out) const override {
-    escape_spaces(text, prefix_wanted(vocabulary_.spec(), at_start), scratch.text);
+    escape_spaces(text, prefix_wanted(vocabulary_.spec(), text, at_start), scratch.text);
     const std::string_view escaped = scratch.text;
     BRIO_TRY_OK(pretokenizer_.split(escaped, scratch.regex, scratch.ends));
     size_t begin = 0;

@@ -11,8 +11,10 @@
 
 namespace brio::tokenizer {
 
-inline bool prefix_wanted(const TokenizerSpec& spec, bool at_start) {
-  return spec.add_space_prefix.value_or(spec.model == "llama") && (at_start || !spec.space_prefix_only_at_start);
+inline bool prefix_wanted(const TokenizerSpec& spec, std::string_view text, bool at_start) {
+  if (!spec.add_space_prefix.value_or(spec.model == "llama")) return false;
+  if (spec.space_prefix_only_at_start && !at_start) return false;
+  return !spec.space_prefix_unless_space || !(text.starts_with(' ') || text.starts_with(kMetaspace));
 }
 
 // `out` = text with every space as U+2581, and one more in front if `prefix`.

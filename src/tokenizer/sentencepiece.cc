@@ -36,7 +36,7 @@ class SentencePiece : public TokenModel {
 
   Result<void> encode(std::string_view text, bool at_start, EncodeScratch& scratch,
                       std::vector<int32_t>& out) const override {
-    escape_spaces(text, prefix_wanted(vocabulary_.spec(), at_start), scratch.text);
+    escape_spaces(text, prefix_wanted(vocabulary_.spec(), text, at_start), scratch.text);
     const std::string_view escaped = scratch.text;
     for (size_t begin = 0; begin < escaped.size();) {
       const size_t end = word_end(escaped, begin);

@@ -78,6 +78,7 @@ Result<void> read_metaspace(const json::value& step, TokenizerSpec& spec, Pipeli
   const std::string_view scheme = text_field(step, "prepend_scheme");
   spec.add_space_prefix = scheme.empty() ? flag_field(step, "add_prefix_space", true) : scheme != "never";
   spec.space_prefix_only_at_start = scheme == "first";
+  spec.space_prefix_unless_space = true;  // the normaliser Prepend, in contrast, never looks
   if (flag_field(step, "split", true)) spec.pre_patterns.emplace_back("\\x{2581}?[^\\x{2581}]+|\\x{2581}");
   return {};
 }

@@ -44,6 +44,26 @@ TEST(TokenizerJson, ReadsTheWholePipeline) {
             (std::vector<int32_t>{4, 2, 5, 2, 3, 0}));
 }
 
+// Mistral's newer files. The ids are those of the package `tokenizers`.
+TEST(TokenizerJson, MetaspacePutsNoSecondSpaceInFront) {
+  const std::string always = R"({
+    "added_tokens": [{"id": 3, "content": "<e>", "special": true}],
+    "pre_tokenizer": {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "always", "split": false},
+    "model": {"type": "BPE", "byte_fallback": true, "vocab": {"a": 0, "\u2581": 1, "\u2581a": 2},
+              "merges": [["\u2581", "a"]]}})";
+  const auto encode = [](const std::string& text, const std::string& vocabulary) {
+    const auto spec = spec_from_tokenizer_json(vocabulary, "");
+    EXPECT_TRUE(spec.ok()) << spec.error().message;
+    return Tokenizer::create(*spec).value()->encode(text, Trust::kTrusted, AddSpecial::kNo).value();
+  };
+  EXPECT_EQ(encode("a<e>a", always), (std::vector<int32_t>{2, 3, 2}));
+  EXPECT_EQ(encode(" a<e>  a", always), (std::vector<int32_t>{2, 3, 1, 2}));
+  EXPECT_EQ(encode("\u2581a", always), std::vector<int32_t>{2});
+  const std::string first = with(always, "always", "first");
+  EXPECT_EQ(encode("a<e>a", first), (std::vector<int32_t>{2, 3, 0}));
+  EXPECT_EQ(encode(" a<e> a", first), (std::vector<int32_t>{2, 3, 2}));
+}
+
 // DeepSeek's "\\s+$" as written is quadratic: 200 kB of spaces would hit the test's time limit.
 TEST(TokenizerJson, SlowExpressionsAreReplaced) {
   const std::string splits =

@@ -51,6 +51,7 @@ struct TokenizerSpec {
   std::vector<std::string> pre_patterns;    // split expressions applied in order, instead of those that `pre` names
   bool normalize_nfc = false;               // Unicode NFC before pretokenising
   bool space_prefix_only_at_start = false;  // add_space_prefix at the start of the text, not after special tokens
+  bool space_prefix_unless_space = false;   // add_space_prefix only to text that does not begin with a space
 };
 
 // Reads Hugging Face's tokenizer.json; tokenizer_config_json may be empty (then: no bos, eos and so on by role).
