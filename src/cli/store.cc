@@ -32,12 +32,12 @@ Result<void> pull(const std::string& what) {
 }
 
 void print_row(const std::string& name, bool here, int64_t size, const std::string& licence, const std::string& about) {
-  fmt::print("{:<22} {:<5} {:>10}  {:<11} {}\n", name, here ? "yes" : "-", format_bytes(size), licence, about);
+  fmt::print("{:<22} {:<5} {:>10}  {:<18} {}\n", name, here ? "yes" : "-", format_bytes(size), licence, about);
 }
 
 Result<void> list_models() {
   const hub::Store store;
-  fmt::print("{}\n", bold(fmt::format("{:<22} {:<5} {:>10}  {:<11} {}", "NAME", "HERE", "SIZE", "LICENCE", "ABOUT"),
+  fmt::print("{}\n", bold(fmt::format("{:<22} {:<5} {:>10}  {:<18} {}", "NAME", "HERE", "SIZE", "LICENCE", "ABOUT"),
                           STDOUT_FILENO));
   for (const hub::CatalogueEntry& entry : hub::catalogue()) {
     print_row(entry.name, store.has(entry.name), entry.size_bytes, entry.licence, entry.description);

@@ -18,20 +18,30 @@ struct Flags {
   bool pieces = false;
 };
 
+// How errors call the file of the conversation.
+std::string shown_name(const std::string& path) {
+  return path == "-" ? "standard input" : path;
+}
+
 Result<boost::json::object> parse_conversation(const std::string& path) {
   BRIO_TRY(const std::string text, read_text(path));
   boost::system::error_code failure;
-  boost::json::stream_parser parser;
-  const size_t used = parser.write_some(text, failure);
+  boost::json::parse_options options;
+  options.max_depth = 128;  // as deep as the server takes
+  boost::json::stream_parser parser({}, options);
+  const size_t used = parser.write(text, failure);
   if (!failure) parser.finish(failure);
-  if (failure) return error(ErrorCode::kInvalidArgument, "{}: byte {}: {}", path, used, failure.message());
+  if (failure) {
+    return error(ErrorCode::kInvalidArgument, "{}: byte {}: {}", shown_name(path), used, failure.message());
+  }
   boost::json::value value = parser.release();
   if (value.is_array()) {
     boost::json::object wrapped;
     wrapped["messages"] = std::move(value);
     value = std::move(wrapped);
   }
-  if (!value.is_object()) return error(ErrorCode::kInvalidArgument, "{}: expected an object with \"messages\"", path);
+  if (!value.is_object())
+    return error(ErrorCode::kInvalidArgument, "{}: expected an object with \"messages\"", shown_name(path));
   return std::move(value.as_object());
 }
 
@@ -70,7 +80,7 @@ Result<void> render(const Flags& flags) {
   if (!context.contains("tools")) context["tools"] = nullptr;
   auto now = std::chrono::system_clock::now();
   if (const auto* messages = context.if_contains("messages"); messages == nullptr || !messages->is_array()) {
-    return error(ErrorCode::kInvalidArgument, "{}: 'messages' has to be a list", flags.conversation);
+    return error(ErrorCode::kInvalidArgument, "{}: 'messages' has to be a list", shown_name(flags.conversation));
   }
   if (const auto* at = context.if_contains("now")) {
     constexpr int64_t kMostSeconds = 9'000'000'000;  // the clock counts nanoseconds in 64 bits
@@ -78,7 +88,7 @@ Result<void> render(const Flags& flags) {
     const auto seconds = at->is_number() ? at->to_number<int64_t>(failure) : INT64_MAX;
     if (failure || seconds < -kMostSeconds || seconds > kMostSeconds) {
       return error(ErrorCode::kInvalidArgument, "{}: 'now' has to be whole seconds since 1970, within {} of it",
-                   flags.conversation, kMostSeconds);
+                   shown_name(flags.conversation), kMostSeconds);
     }
     now = std::chrono::system_clock::time_point(std::chrono::seconds(seconds));
     context.erase("now");
