@@ -105,9 +105,21 @@ async def kill_9_and_restart(soak):
 # ---- full disks ----
 
 
+async def full_disk_for_packed_weights(soak, folder):
+    """A first start cannot keep its packed weights: it says so, answers as ever, and leaves no half file."""
+    async with OwnServer(soak, "--packed-cache", folder, limits=["-f 2048"]) as server:
+        await server.ask_some()
+        await server.end()
+        said = "".join(server.server.output)
+    left = [path.name for path in folder.rglob("*")] if folder.exists() else []
+    if "packed weights are not kept: " not in said or left:
+        raise Broken(f"packed weights on a full disk: {left} is left over; {said[-300:]!r}")
+    soak.counts.note("full disk: packed weights", "not kept, and said so")
+
+
 @fault_with_own_server
 async def full_disk(soak):
-    """Logs that cannot be written stop nobody, and say so once they can be; a download that does not fit says so."""
+    """Logs that cannot be written stop nobody, and say so once they can be; packed weights and downloads that do not fit say so."""
     with tempfile.TemporaryDirectory() as folder:
         with open("/dev/full", "w") as log:
             async with OwnServer(soak, "--log-steps", port=free_port(), log=log) as server:
@@ -124,6 +136,7 @@ async def full_disk(soak):
                 await server.end()
         if "could not be written: File too large" not in path.read_text():
             raise Broken(f"the log does not say that some of it is lost: {path.read_text()[:300]!r}")
+        await full_disk_for_packed_weights(soak, pathlib.Path(folder) / "packed")
         await full_disk_for_downloads(soak, pathlib.Path(folder) / "home")
     return "served on"
 

@@ -79,7 +79,8 @@ void add_logits_command(CLI::App& app, int& exit_code) {
                             ->excludes(file);
   command->add_flag("--special", flags->special, "Recognise control tokens in the text");
   command->add_flag("--last", flags->last, "The last position only");
-  command->add_option("--npy", flags->npy, "Where to write them: fp32 [num_tokens, vocab], row by row");
+  command->add_option("--npy", flags->npy, "Where to write them: fp32 [num_tokens, vocab], row by row")
+      ->check([](const std::string& path) { return std::string(path.empty() ? "has to be a file's path" : ""); });
   command->add_option("--numerics", flags->numerics, "default, or fp32: exact weights and fp32 everywhere")
       ->capture_default_str();
   add_kv_type_flag(*command, flags->kv_type);

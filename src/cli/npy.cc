@@ -23,7 +23,8 @@ bool parse_shape(std::string_view header, int64_t& rows, int64_t& columns) {
   const auto first = std::from_chars(cursor, end, rows);
   if (first.ec != std::errc{} || first.ptr + 2 >= end || std::string_view(first.ptr, 2) != ", ") return false;
   const auto second = std::from_chars(first.ptr + 2, end, columns);
-  return second.ec == std::errc{} && second.ptr < end && *second.ptr == ')' && rows >= 0 && columns > 0;
+  return second.ec == std::errc{} && second.ptr < end && *second.ptr == ')' && rows >= 0 && columns > 0 &&
+         columns <= int64_t{1} << 32;
 }
 
 }  // namespace
@@ -79,7 +80,7 @@ Result<NpyReader> NpyReader::open(const std::string& path) {
   const auto size = static_cast<int64_t>(std::filesystem::file_size(path, failure));
   const int64_t data = size - static_cast<int64_t>(sizeof(start) + length);
   const int64_t row_bytes = reader.columns_ * static_cast<int64_t>(sizeof(float));
-  if (reader.columns_ > (int64_t{1} << 32) || failure || data / row_bytes < reader.rows_) {
+  if (failure || data / row_bytes < reader.rows_) {
     return error(ErrorCode::kInvalidFile, "{}: {} bytes are too few for {} x {} values", path, size, reader.rows_,
                  reader.columns_);
   }

@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <climits>
 #include <cstdio>
@@ -43,12 +45,13 @@ Result<int64_t> parse_bytes(const std::string& where, const std::string& text) {
   } catch (const std::exception&) {
     used = 0;
   }
-  const std::string unit = text.substr(used);
+  std::string unit = text.substr(used);
+  std::transform(unit.begin(), unit.end(), unit.begin(), [](unsigned char c) { return std::tolower(c); });
   int shift = -1;
-  if (unit.empty() || unit == "B") shift = 0;
-  if (unit == "K" || unit == "KB" || unit == "KiB") shift = 10;
-  if (unit == "M" || unit == "MB" || unit == "MiB") shift = 20;
-  if (unit == "G" || unit == "GB" || unit == "GiB") shift = 30;
+  if (unit.empty() || unit == "b") shift = 0;
+  if (unit == "k" || unit == "kb" || unit == "kib") shift = 10;
+  if (unit == "m" || unit == "mb" || unit == "mib") shift = 20;
+  if (unit == "g" || unit == "gb" || unit == "gib") shift = 30;
   const double bytes = shift < 0 ? -1.0 : number * static_cast<double>(int64_t{1} << shift);
   if (used == 0 || !(bytes >= 1.0 && bytes < 1e15)) {
     return error(ErrorCode::kInvalidArgument, "{} {}: has to be a size such as 512M or 2G", where, text);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
@@ -358,7 +359,16 @@ TEST_P(SchedulerProperty, RandomHistoriesLoseNothingAndStarveNobody) {
                                 });
   if (HasFailure() || brio::testing::isolates_cases()) return;
   stage.print();
+  if (std::getenv("RC_PARAMS") == nullptr) {
+    EXPECT_EQ(stage.num_histories, histories);
+  }
   if (stage.num_histories >= 500) stage.expect_variety();
+}
+
+TEST(SchedulerHistories, AreAHundredThousand) {
+  int all = 0;
+  for (const Subject& subject : kSubjects) all += subject.histories;
+  EXPECT_GE(all, 100000);
 }
 
 INSTANTIATE_TEST_SUITE_P(Architectures, SchedulerProperty, ::testing::ValuesIn(kSubjects),

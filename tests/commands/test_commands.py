@@ -97,3 +97,13 @@ def test_help_that_could_not_be_written_is_an_error():
     with open("/dev/full", "wb") as full:
         assert brio("--help", stdout=full).returncode == 3
     assert re.search(rb"^\s+serve", brio("--help").stdout, re.MULTILINE)
+
+
+def test_sizes_in_lower_case(model):
+    command = [BINARY, "serve", model, "--port", "0", "--kv-memory", "64m", "--print-config"]
+    assert subprocess.run(command, capture_output=True, timeout=300).returncode == 0
+
+
+def test_an_empty_npy_path_is_refused(model):
+    ended = brio("logits", model, "--tokens", "1,2", "--npy", "")
+    assert ended.returncode == 2 and b"--npy" in ended.stderr, ended.stderr
