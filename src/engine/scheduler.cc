@@ -46,6 +46,7 @@ const Plan& Scheduler::plan(TimePoint now) {
   sweep();
   tally_ = {};
   plan_.start(now);
+  plan_.max_rows = row_budget();
   reserve_running();
   preempt_at_random();
   allot_running();
@@ -120,7 +121,7 @@ void Scheduler::allot_running() {
 void Scheduler::allot(Sequence& sequence) {
   const Request& request = *sequence.request;
   const int begin = sequence.computed;
-  const int rows_left = options_.max_rows - static_cast<int>(plan_.rows.size());
+  const int rows_left = plan_.max_rows - static_cast<int>(plan_.rows.size());
   const int logits_left = options_.max_logits - plan_.num_logits;
   int end = begin + std::min({sequence.pending(), rows_left, chunk_limit(sequence.pending())});
   // Logits: of the last known token, to continue it; of earlier ones only where the prompt is scored.
@@ -133,9 +134,18 @@ void Scheduler::allot(Sequence& sequence) {
 
 int Scheduler::chunk_limit(int pending) {
   const Chunking& chunking = options_.chunking;
-  if (pending <= 1 || chunking.kind == Chunking::Kind::kBudget) return pending;
-  if (chunking.kind == Chunking::Kind::kFixed) return chunking.size;
-  return 1 + static_cast<int>(chunk_rng_.below(static_cast<uint32_t>(chunking.size)));
+  if (pending > 1 && chunking.kind == Chunking::Kind::kFixed) return chunking.size;
+  if (pending > 1 && chunking.kind == Chunking::Kind::kRandom) return up_to_chunk_size();
+  return pending;
+}
+
+int Scheduler::row_budget() {
+  const bool random = options_.chunking.kind == Chunking::Kind::kRandomBudget;
+  return random ? std::min(options_.max_rows, up_to_chunk_size()) : options_.max_rows;
+}
+
+int Scheduler::up_to_chunk_size() {
+  return 1 + static_cast<int>(chunk_rng_.below(static_cast<uint32_t>(options_.chunking.size)));
 }
 
 BatchPolicy::Queue Scheduler::queue() const {
@@ -176,7 +186,7 @@ int Scheduler::admit_up_to(int quota, TimePoint now) {
   for (size_t i = 0; i < waiting_.size();) {
     Sequence& sequence = *waiting_[i];
     const bool fresh = is_fresh(sequence);
-    const bool rows_left = static_cast<int>(plan_.rows.size()) < options_.max_rows;
+    const bool rows_left = static_cast<int>(plan_.rows.size()) < plan_.max_rows;
     if (!rows_left && !(fresh && policy_->starts_whole())) break;
     if (fresh && quota == 0) {
       ++i;
@@ -228,7 +238,7 @@ void Scheduler::check() const {
   }
   BRIO_CHECK(std::is_sorted(running_.begin(), running_.end(), older) &&
              std::is_sorted(waiting_.begin(), waiting_.end(), older));
-  BRIO_CHECK(static_cast<int>(plan_.rows.size()) <= options_.max_rows && plan_.num_logits <= options_.max_logits,
+  BRIO_CHECK(static_cast<int>(plan_.rows.size()) <= plan_.max_rows && plan_.num_logits <= options_.max_logits,
              "{} rows, {} logits", plan_.rows.size(), plan_.num_logits);
 }
 

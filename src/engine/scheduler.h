@@ -88,6 +88,8 @@ class Scheduler {
   void allot_running();
   void allot(Sequence& sequence);
   int chunk_limit(int pending);
+  int row_budget();
+  int up_to_chunk_size();
   void admit(TimePoint now);
   int admit_up_to(int quota, TimePoint now);
   bool fits(const Sequence& sequence) const;

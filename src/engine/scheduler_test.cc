@@ -195,7 +195,7 @@ class History {
     EngineOptions options;
     options.kv_blocks = 8 + static_cast<int>(rng_.below(40));
     options.max_sequences = 1 + static_cast<int>(rng_.below(10));
-    options.chunking.kind = static_cast<Chunking::Kind>(rng_.below(3));
+    options.chunking.kind = static_cast<Chunking::Kind>(rng_.below(4));
     options.chunking.size = 1 + static_cast<int>(rng_.below(50));
     options.chunking.seed = seed;
     options.batching.mode = static_cast<BatchingMode>(rng_.below(3));

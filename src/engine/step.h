@@ -29,6 +29,7 @@ bool is_decode(const Chunk& chunk);
 
 struct Plan {
   int64_t number = 0;  // of the steps that had rows, from 1
+  int max_rows = 0;    // its row budget
   TimePoint started{};
   std::vector<Chunk> chunks;
   std::vector<ops::Row> rows;

@@ -69,6 +69,23 @@ Row budget(int rows_of_step) {
   return row;
 }
 
+Row random_budget() {
+  Row row;
+  row.name = "random budget";
+  row.arrange = [](Setup& setup, Rng& rng, const Material& material, int) {
+    setup.max_rows = material.most_rows;
+    setup.chunking = {Chunking::Kind::kRandomBudget, between(rng, 8, 64), rng.next()};
+    star(setup, material.draw(rng, [](const Text& text) { return text.prompt.size() > 32; })).scored = false;
+  };
+  row.occurred = [](const Evidence& seen) {
+    return fmt::format("{} different budgets used whole", seen.full_budgets.size());
+  };
+  row.missing = [](const Evidence& seen, const Material&) {
+    return need(seen.full_budgets.size() > 3, "too few different budgets");
+  };
+  return row;
+}
+
 Row chunks(std::string name, Chunking::Kind kind, int size) {
   Row row;
   row.name = std::move(name);
@@ -217,6 +234,7 @@ std::vector<Row> rows(const Material& material) {
       [](const Evidence& seen) { return fmt::format("{} different rows", seen.places.size()); },
       [](const Evidence& seen, const Material&) { return need(seen.places.size() > 2, "always the same row"); });
   for (const int size : {1, 7, 32, 64}) rows.push_back(budget(size));
+  rows.push_back(random_budget());
   rows.push_back(chunks("chunks of 1", Chunking::Kind::kFixed, 1));
   rows.push_back(chunks("chunks of 7", Chunking::Kind::kFixed, 7));
   rows.push_back(chunks("chunks of 32", Chunking::Kind::kFixed, 32));

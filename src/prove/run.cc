@@ -217,6 +217,7 @@ void Run::observe(const engine::Plan& plan, const kv::KvCache& kv) {
   const int rows = static_cast<int>(plan.rows.size());
   const int sequences = static_cast<int>(plan.chunks.size());
   seen.most_rows = std::max(seen.most_rows, rows);
+  if (rows == plan.max_rows) seen.full_budgets.insert(rows);
   seen.most_sequences = std::max(seen.most_sequences, sequences);
   if (plan.num_decodes > 0 && plan.num_decodes < sequences) ++seen.mixed_steps;
   if (!plan.admitted.empty()) ++seen.admitted_at_once[static_cast<int>(plan.admitted.size())];

@@ -28,6 +28,7 @@ void Evidence::add(const Evidence& other) {
   add_counts(chunks, other.chunks);
   add_counts(threads, other.threads);
   add_counts(isas, other.isas);
+  full_budgets.insert(other.full_budgets.begin(), other.full_budgets.end());
   places.insert(other.places.begin(), other.places.end());
   drawn_rows.insert(other.drawn_rows.begin(), other.drawn_rows.end());
 }

@@ -64,6 +64,7 @@ struct Evidence {
   int64_t leaves = 0;                       // steps after which somebody had left and others went on
   std::map<int, int64_t> admitted_at_once;  // how many were admitted in one step -> steps
   std::map<int, int64_t> chunks;            // rows of a chunk of more than one row -> chunks
+  std::set<int> full_budgets;               // row budgets of steps that used them whole
   int longest_whole_prompt = 0;             // rows of a prompt that one step computed
   std::set<int> places;                     // index of a sequence's first row within the step
   int64_t preemptions = 0;

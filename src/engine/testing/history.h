@@ -231,7 +231,7 @@ inline std::ostream& operator<<(std::ostream& out, const Event& event) {
 
 inline std::ostream& operator<<(std::ostream& out, const History& history) {
   const EngineOptions options = options_of(history.setup);
-  constexpr const char* kChunkings[] = {"budget", "fixed", "random"};
+  constexpr const char* kChunkings[] = {"budget", "fixed", "random", "random budget"};
   fmt::print(out, "max_sequences {}, max_rows {}, max_logits {}, {} blocks, context {}, max_waiting {}, {}",
              options.max_sequences, options.max_rows, logits_of(history.setup), *options.kv_blocks, options.max_context,
              options.max_waiting, name(options.batching.mode));
