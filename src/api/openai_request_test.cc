@@ -275,6 +275,7 @@ TEST(OpenAiChat, NumbersThatNoDoubleHoldsAreRefused) {
       R"({"messages": [{"role": "user", "content": "hi"}], "tools": [{"type": "function", "function": {"name": "f", "parameters": {"maximum": [1e999]}}}]})");
   ASSERT_FALSE(parsed.ok());
   EXPECT_EQ(parsed.error().message, "the request body holds a number that no double can hold");
+  EXPECT_FALSE(parse_openai_chat(chat_with(R"("metadata": [0e999])")).ok());
 }
 
 TEST(OpenAiChat, HostileBodiesAreRefusedNotCrashedOn) {

@@ -18,13 +18,13 @@ constexpr int kMaxDepth = 128;  // tool schemas nest deeply
 constexpr std::string_view kReservedKwargs[] = {
     "messages", "tools", "add_generation_prompt", "bos_token", "eos_token", "unk_token", "pad_token"};
 
-// Boost.JSON reads 1e999 as infinity, which no JSON can say again.
-bool holds_infinity(const json::value& value) {
-  if (const double* number = value.if_double()) return std::isinf(*number);
-  if (const json::array* items = value.if_array()) return std::any_of(items->begin(), items->end(), holds_infinity);
+// Boost.JSON reads 1e999 as infinity and 0e999 as no number, which no JSON can say again.
+bool holds_non_finite(const json::value& value) {
+  if (const double* number = value.if_double()) return !std::isfinite(*number);
+  if (const json::array* items = value.if_array()) return std::any_of(items->begin(), items->end(), holds_non_finite);
   const json::object* object = value.if_object();
   return object &&
-         std::any_of(object->begin(), object->end(), [](const auto& field) { return holds_infinity(field.value()); });
+         std::any_of(object->begin(), object->end(), [](const auto& field) { return holds_non_finite(field.value()); });
 }
 
 }  // namespace
@@ -43,7 +43,7 @@ Result<json::object> parse_object(std::string_view body) {
                    used);
     }
     json::value value = parser.release();
-    if (holds_infinity(value)) {
+    if (holds_non_finite(value)) {
       return error(ErrorCode::kInvalidArgument, "the request body holds a number that no double can hold");
     }
     if (value.is_object()) return std::move(value.get_object());

@@ -141,6 +141,7 @@ std::vector<ProbeSummary> summarize(const std::vector<ProbeRound>& rounds) {
     for (size_t i = 0; i < first.size(); ++i) {
       if (first[i].probe != probe) continue;
       std::vector<double> rates;
+      rates.reserve(rounds.size());
       for (const ProbeRound& round : rounds) rates.push_back(round.readings[i].rate);
       summary.variants.push_back({probe, first[i].variant, spread(std::move(rates)).median});
     }

@@ -202,6 +202,7 @@ bool is_wanted(const Flags& flags, const std::string& name) {
 // Rows asked for by name exist and can run: nothing compared would look like nothing differing.
 Result<void> check_rows(const Flags& flags, const std::vector<prove::Row>& rows, bool has_packed) {
   std::vector<std::string> names;
+  names.reserve(rows.size() + 3);
   for (const prove::Row& row : rows) names.push_back(row.name);
   names.insert(names.end(), {kPackedCache, kFreshProcess, kAnotherBuild});
   for (const std::string& name : flags.only) {

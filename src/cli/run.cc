@@ -107,7 +107,7 @@ Result<void> run(Flags& flags) {
   }
   const bool once = flags.has_text || flags.has_file || from_stdin;
   if (!once && flags.json) return error(ErrorCode::kInvalidArgument, "--json needs a prompt: -p, -f or -");
-  const Result<void> answered =
+  Result<void> answered =
       once ? answer_once(runner, flags, text) : chat(runner, {flags.request, flags.system, flags.raw});
   if (answered.ok()) finish_keeping(runner.loaded.keeping.get());
   return answered;
