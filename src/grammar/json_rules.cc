@@ -88,6 +88,7 @@ ExprId JsonRules::key_except(const std::vector<std::string>& names, const std::s
   if (names.empty()) return any_string();
   const ExprId any = quoted(rules_.repeat(spelled(CharSet::all()), 0, kUnbounded));
   std::vector<ExprId> taken;
+  taken.reserve(names.size());
   for (const std::string& name : names) taken.push_back(text(name));
   return rules_.call(rules_.add_product(place, Rule::Kind::kExcept, any, rules_.choice(std::move(taken))));
 }

@@ -124,6 +124,7 @@ class Parser {
       return {};
     }
     std::vector<ExprId> parts;
+    parts.reserve(inner.size());
     for (const Alternative& alternative : inner) parts.push_back(joined(alternative.items, false));
     Item item;
     item.expr = rules_.choice(std::move(parts));

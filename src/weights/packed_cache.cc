@@ -128,9 +128,9 @@ PackedKey packed_key(const Checkpoint& checkpoint) {
   return digest.result();
 }
 
-PackedCache::PackedCache(fs::path folder, const Checkpoint& checkpoint, ThreadPool& pool)
+PackedCache::PackedCache(const fs::path& folder, const Checkpoint& checkpoint, ThreadPool& pool)
     : checkpoint_(&checkpoint),
-      path_(std::move(folder) / file_name(checkpoint.path())),
+      path_(folder / file_name(checkpoint.path())),
       settled_(wait_until_settled(checkpoint)),
       key_(packed_key(checkpoint)) {
   auto file = PackedFile::open(path_, key_, pool);

@@ -29,7 +29,7 @@ namespace brio::weights {
 class PackedCache {
  public:
   // Looks for the file and verifies it with the pool's threads. checkpoint must outlive the cache.
-  PackedCache(std::filesystem::path folder, const Checkpoint& checkpoint, ThreadPool& pool);
+  PackedCache(const std::filesystem::path& folder, const Checkpoint& checkpoint, ThreadPool& pool);
 
   const std::filesystem::path& path() const { return path_; }
   // Why a file that is there is not used. None: it is used, or there is none.
