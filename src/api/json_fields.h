@@ -84,10 +84,11 @@ class JsonFields {
     const boost::json::value* value = find(name);
     if (!value) return;
     const std::optional<int64_t> number = as_integer(*value);
-    if (!number && is_whole(*value)) {
-      return fail(name, "is {}; it has to be between {} and {}", *as_double(*value), low, high);
+    if (!number) {
+      const std::optional<double> wide = as_double(*value);
+      if (!wide || *wide != std::floor(*wide)) return fail(name, "has to be a whole number");
+      return fail(name, "is {}; it has to be between {} and {}", *wide, low, high);
     }
-    if (!number) return fail(name, "has to be a whole number");
     if (*number < low || *number > high) {
       return fail(name, "is {}; it has to be between {} and {}", *number, low, high);
     }
@@ -102,11 +103,6 @@ class JsonFields {
   }
 
   // Whole numbers that some clients write as 5.0 count; beyond 64 bits signed they do not.
-  static bool is_whole(const boost::json::value& value) {
-    return value.is_int64() || value.is_uint64() ||
-           (value.is_double() && value.get_double() == std::floor(value.get_double()));
-  }
-
   static std::optional<int64_t> as_integer(const boost::json::value& value) {
     if (value.is_int64()) return value.get_int64();
     if (value.is_double() && std::abs(value.get_double()) < 9e15 &&
