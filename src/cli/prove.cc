@@ -323,7 +323,7 @@ void add_prove_command(CLI::App& app, int& exit_code) {
       "prove", "Show that batching, neighbours, threads, instruction sets and the like change no bit of any answer");
   command->add_option("MODEL", flags->model, "A model's name, a .gguf file or a safetensors folder")->required();
   CLI::Option* quick = command->add_flag("--quick", flags->quick, "Few and short texts: a minute or so");
-  command->add_flag("--full", flags->full, "Many and long texts: hours for a large model; see --state")
+  command->add_flag("--full", flags->full, "Many and long texts: an hour or more; see --state")
       ->excludes(quick);
   command->add_flag("--json", flags->json, "One JSON object instead of the table");
   command->add_option("--row", flags->only, "This row alone; may be given several times");

@@ -14,6 +14,9 @@ constexpr int64_t kSmallModelBytes = 32 << 20;
 constexpr int kSmallModelVisits = 32;
 constexpr int kSmallModelRuns = 5;  // times as many
 constexpr int kSmallModelLongest = 300;
+// Larger ones get fewer runs of a row in a full proof, so that it ends within hours; --runs asks for more.
+constexpr int64_t kAllRunsBytes = 100 << 20;
+constexpr int kFewestRuns = 3;
 
 // Cut into prompts; long enough for the longest. Several scripts, code, digits and emoji.
 constexpr std::string_view kRealText =
@@ -32,10 +35,14 @@ constexpr std::string_view kRealText =
 
 prove::Depth depth_for(const ProveModelOptions& options, const weights::Checkpoint& checkpoint) {
   prove::Depth depth = options.depth;
-  if (depth.name == prove::kFull.name && checkpoint.file_bytes() < kSmallModelBytes) {
+  if (depth.name != prove::kFull.name) return depth;
+  const int64_t bytes = checkpoint.file_bytes();
+  if (bytes < kSmallModelBytes) {
     depth.most_visits = kSmallModelVisits;
     depth.longest = kSmallModelLongest;
     depth.runs *= kSmallModelRuns;
+  } else if (bytes > kAllRunsBytes) {
+    depth.runs = std::max(kFewestRuns, static_cast<int>(depth.runs * kAllRunsBytes / bytes));
   }
   return depth;
 }
