@@ -99,6 +99,8 @@ class Answer:
             event, self._events = self._events.split(b"\n\n", 1)
             if event == b"data: [DONE]":
                 return self._end()
+            if event.startswith(b":"):
+                continue  # a comment: the server waits for a long prompt
             chunk = json.loads(event[len(b"data: ") :])
             if "error" in chunk:
                 self.error = chunk["error"]["message"]
